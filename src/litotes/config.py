@@ -1,0 +1,56 @@
+"""Settings: frozen dataclasses, TOML files, and the record that goes into a run."""
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+
+from litotes.errors import UserError
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """Settings from a TOML file, as nested dictionaries."""
+    if not path.is_file():
+        raise UserError(got=f"no file {path}", expected="a TOML file with settings", do="check the path")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(got=f"{path}: {error}", expected="valid TOML", do="correct the line") from error
+
+
+def require_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse a name that is not known, and offer the nearest that is."""
+    options = sorted(known)
+    for name in names:
+        if name not in options:
+            near = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
+            raise UserError(
+                got=f"{name!r} in {where}",
+                expected=f"one of {', '.join(options)}",
+                do=f"did you mean {near[0]!r}?" if near else "choose one of these, or remove it",
+            )
+
+
+def flatten(settings: dict[str, object], prefix: str = "") -> dict[str, object]:
+    """Nested tables as dotted keys: {"loop": {"lr": 1}} -> {"loop.lr": 1}."""
+    flat: dict[str, object] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def record(config: object) -> dict[str, object]:
+    """A dataclass of settings as JSON values, for the run's own ``config.json``."""
+    if not is_dataclass(config) or isinstance(config, type):
+        raise TypeError(f"{config!r} is not a dataclass instance")
+    return json.loads(json.dumps(asdict(config), default=str))
+
+
+def field_names(config: type) -> tuple[str, ...]:
+    """Names of the fields of a settings dataclass."""
+    return tuple(field.name for field in fields(config))
