@@ -1,0 +1,1 @@
+"""What stands around a CLIP backbone: its picture preprocessing and its tokenizer."""

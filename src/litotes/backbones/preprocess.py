@@ -1,0 +1,185 @@
+"""Pictures to tensors with Pillow alone, in the order of the reference CLIP code."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from PIL import Image
+from torch import Tensor
+
+from litotes.errors import UserError
+
+CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
+CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
+MAX_INTERMEDIATE_PIXELS = 2**26
+"""Largest picture (pixels) between resizing and cropping: 64 Mpx, about 0.2 GB in RGB.
+
+At 224 pixels it allows sides up to about 1 : 1300; an everyday panorama is 1 : 10."""
+
+CONFIG_NAME = "preprocessor_config.json"
+_DO_WRITE = f"use a folder written by save_pretrained or save(), or correct its {CONFIG_NAME}"
+
+
+@dataclass(frozen=True)
+class Preprocess:
+    """Turn one picture into the normalised square that a CLIP picture tower takes.
+
+    out[c] = (pixel[c] / 255 - mean[c]) / std[c] over the centre square of the picture, whose shorter side was
+    first resized to ``size``.
+
+    ``size``: side of the result in pixels, > 0. ``mean``, ``std``: one number a channel (red, green, blue),
+    of values in [0, 1]. ``mode``: the order of the steps; ``"paper"`` (the only one) is the reference order:
+    resize with Pillow's bicubic (longer side truncated, left out when nothing changes), crop at offsets
+    rounded half to even, and only then convert to RGB. EXIF orientation is ignored, transparency dropped and
+    16-bit values clipped, as the reference does.
+
+    Calling it: a PIL picture -> Float[Tensor, "3 size size"], float32. Edges: a picture smaller than ``size``
+    is enlarged. Errors: :class:`UserError` when the resized picture would exceed
+    ``MAX_INTERMEDIATE_PIXELS``, and on settings that are not as above.
+
+    Source: the CLIP reference transform (Resize, CenterCrop, convert, ToTensor, Normalize); the processors of
+    transformers differ from it by one pixel of crop at some sizes, 640 x 427 among them, so are not used.
+    """
+
+    size: int = 224
+    mean: tuple[float, float, float] = CLIP_MEAN
+    std: tuple[float, float, float] = CLIP_STD
+    mode: str = "paper"
+
+    def __post_init__(self) -> None:
+        problem = _problem(self.size, self.mean, self.std, self.mode)
+        if problem:
+            wanted = "a positive size, 3 means, 3 positive deviations, mode 'paper'"
+            raise UserError(problem, wanted, _DO_WRITE)
+
+    def __call__(self, picture: Image.Image) -> Float[Tensor, "3 size size"]:
+        """Prepare one picture; see the class."""
+        square = _crop(_resize(picture, self.size), self.size).convert("RGB")
+        rows = torch.from_numpy(np.array(square, dtype=np.uint8))
+        pixels = rows.permute(2, 0, 1).to(torch.float32).div(255)
+        mean = torch.tensor(self.mean, dtype=torch.float32).view(3, 1, 1)
+        std = torch.tensor(self.std, dtype=torch.float32).view(3, 1, 1)
+        return pixels.sub_(mean).div_(std).contiguous()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings under the names of a Hugging Face ``preprocessor_config.json``."""
+        return {
+            "image_processor_type": "CLIPImageProcessor",
+            "do_resize": True,
+            "size": {"shortest_edge": self.size},
+            "resample": int(Image.Resampling.BICUBIC),
+            "do_center_crop": True,
+            "crop_size": {"height": self.size, "width": self.size},
+            "do_rescale": True,
+            "rescale_factor": 1 / 255,
+            "do_normalize": True,
+            "image_mean": list(self.mean),
+            "image_std": list(self.std),
+            "do_convert_rgb": True,
+            "preprocess_mode": self.mode,
+        }
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``preprocessor_config.json`` into ``folder`` (made when absent) and return its path."""
+        path = Path(folder) / CONFIG_NAME
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+        return path
+
+    @classmethod
+    def from_config(cls, folder: str | Path) -> "Preprocess":
+        """Read ``preprocessor_config.json`` from ``folder``.
+
+        ``size`` and ``crop_size`` may each be a number, {"shortest_edge": n} or {"height": n, "width": n};
+        what the file leaves out takes CLIP's value. Errors: :class:`UserError` when the file is absent or
+        broken, or asks for another preparation than resize, square crop, / 255, normalise (bicubic).
+        """
+        path = Path(folder) / CONFIG_NAME
+        config = _read(path)
+        size = _side(path, "size", config.get("size", 224))
+        crop = _side(path, "crop_size", config.get("crop_size", size))
+        for key, wanted in _STEPS.items():
+            if config.get(key, wanted) != wanted:
+                raise UserError(f"{key} = {config[key]!r} in {path}", f"{key} = {wanted!r}", _DO_WRITE)
+        if crop != size:
+            raise UserError(f"size {size} but crop_size {crop} in {path}", "one and the same side", _DO_WRITE)
+        if abs(config.get("rescale_factor", 1 / 255) * 255 - 1) > 1e-6:
+            raise UserError(f"rescale_factor {config['rescale_factor']} in {path}", "1 / 255", _DO_WRITE)
+        mean = _channels(path, "image_mean", config.get("image_mean", CLIP_MEAN))
+        std = _channels(path, "image_std", config.get("image_std", CLIP_STD))
+        return cls(size=size, mean=mean, std=std, mode=config.get("preprocess_mode", "paper"))
+
+
+_SIDE_KEYS = {"shortest_edge", "height", "width"}
+_STEPS = {
+    "do_resize": True,
+    "do_center_crop": True,
+    "do_rescale": True,
+    "do_normalize": True,
+    "resample": int(Image.Resampling.BICUBIC),
+}
+
+
+def _problem(size: int, mean: tuple[float, ...], std: tuple[float, ...], mode: str) -> str:
+    if isinstance(size, bool) or size <= 0:
+        return f"size {size!r}"
+    if len(mean) != 3 or len(std) != 3 or min(std) <= 0:
+        return f"mean {mean!r}, std {std!r}"
+    return "" if mode == "paper" else f"preprocessing mode {mode!r}"
+
+
+def _resize(picture: Image.Image, size: int) -> Image.Image:
+    """Resize so that the shorter side is ``size``; nothing is touched when it is so already."""
+    width, height = picture.size
+    if min(width, height) < 1:
+        raise UserError(f"a picture of {width} x {height} pixels", "at least 1 x 1", "leave the picture out")
+    long = int(size * max(width, height) / min(width, height))
+    if size * long > MAX_INTERMEDIATE_PIXELS:
+        raise UserError(
+            f"a picture of {width} x {height} pixels, which resizes to {size} x {long}",
+            f"at most {MAX_INTERMEDIATE_PIXELS} pixels before the crop",
+            "crop the strip to a more even shape, or leave the picture out",
+        )
+    wanted = (size, long) if width <= height else (long, size)
+    if wanted == picture.size:
+        return picture
+    return picture.resize(wanted, Image.Resampling.BICUBIC)
+
+
+def _crop(picture: Image.Image, size: int) -> Image.Image:
+    """Cut the centre square; Python's round (half to even) places it as the reference does."""
+    left = round((picture.width - size) / 2)
+    top = round((picture.height - size) / 2)
+    return picture.crop((left, top, left + size, top + size))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"no file {path}", f"a model folder with a {CONFIG_NAME}", _DO_WRITE) from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}", "a JSON object", _DO_WRITE) from error
+    if not isinstance(config, dict):
+        raise UserError(f"{path} holds a {type(config).__name__}", "a JSON object", _DO_WRITE)
+    return config
+
+
+def _side(path: Path, key: str, value: object) -> int:
+    sides = set(value.values()) if isinstance(value, dict) else {value}
+    keys = set(value) if isinstance(value, dict) else {"shortest_edge"}
+    side = next(iter(sides)) if len(sides) == 1 and keys <= _SIDE_KEYS else None
+    if isinstance(side, bool) or not isinstance(side, int):
+        raise UserError(f"{key} = {value!r} in {path}", "one side in pixels", _DO_WRITE)
+    return side
+
+
+def _channels(path: Path, key: str, value: object) -> tuple[float, float, float]:
+    numbers = isinstance(value, (list, tuple)) and all(isinstance(v, (int, float)) for v in value)
+    if isinstance(value, (list, tuple)) and numbers and len(value) == 3:
+        return (float(value[0]), float(value[1]), float(value[2]))
+    raise UserError(f"{key} = {value!r} in {path}", "three numbers", _DO_WRITE)

@@ -1,0 +1,214 @@
+"""Collections of pictures, opened one at a time."""
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import final
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image, UnidentifiedImageError
+
+from litotes.errors import UserError
+
+UNREADABLE = (
+    OSError,
+    UnidentifiedImageError,
+    Image.DecompressionBombError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+)
+"""What Pillow raises on files that are cut, damaged, no pictures, or far too large; the one list of them."""
+
+_SHOWN = 10
+
+
+class Pictures(ABC):
+    """Pictures by position: 0 .. len - 1; a position outside raises IndexError, so iteration works."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __getitem__(self, i: int) -> Image.Image:
+        """Return picture ``i``, decoded whole, in the pixel format it is stored in."""
+
+    @abstractmethod
+    def name(self, i: int) -> str:
+        """Return what a person calls picture ``i``: its path as given, or its label."""
+
+    @abstractmethod
+    def digest(self, i: int) -> str:
+        """Return the SHA-256 of the stored content of picture ``i``, as 64 hexadecimal digits."""
+
+
+@final
+class ImageFiles(Pictures):
+    """Picture files of a table, by their paths.
+
+    ``paths``: as the table has them, with forward slashes; one file may stand several times. ``root``: the
+    folder that relative paths start from (none: the current folder). ``strip_prefix``: the beginning to take
+    off every path that has it, for tables written on another machine.
+
+    Files are opened when asked for and not kept. Errors: :class:`UserError` at construction when files are
+    missing (all of them counted, the first ten named) or lie outside ``root``; on opening, when a file
+    cannot be decoded, with its name and the reason.
+    """
+
+    def __init__(self, paths: Sequence[str], root: str | Path | None = None, strip_prefix: str = "") -> None:
+        self._names = [path.removeprefix(strip_prefix) for path in paths]
+        self._root = Path(root) if root is not None else Path()
+        if root is not None and not self._root.is_dir():
+            raise UserError(f"image root {root}", "a folder", "name the folder that the paths start from")
+        self._files = [_inside(self._root, name, bounded=root is not None) for name in self._names]
+        self._digests: dict[str, str] = {}
+        known: dict[str, bool] = {}
+        missing = [name for name, file in zip(self._names, self._files, strict=True) if not _is(file, known)]
+        if missing:
+            raise _missing(list(dict.fromkeys(missing)), len(set(self._names)), self._root)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, i: int) -> Image.Image:
+        try:
+            with Image.open(self._files[i]) as picture:
+                picture.load()
+                return picture
+        except UNREADABLE as error:
+            raise UserError(
+                f"{self._files[i]} cannot be read as a picture: {error}",
+                "a whole picture file that Pillow can decode",
+                "replace the file, or take its row out of the table",
+            ) from error
+
+    def name(self, i: int) -> str:
+        """Return the path of picture ``i`` as the table has it, without ``strip_prefix``."""
+        return self._names[i]
+
+    def digest(self, i: int) -> str:
+        """Return the SHA-256 of the file's bytes; each file is hashed once."""
+        file = self._files[i]
+        if file not in self._digests:
+            with Path(file).open("rb") as stream:
+                self._digests[file] = hashlib.file_digest(stream, "sha256").hexdigest()
+        return self._digests[file]
+
+
+@final
+class ArrayPictures(Pictures):
+    """Pictures that are in memory.
+
+    ``pixels``: UInt8 [n, height, width, 3], red, green, blue. ``names``: n labels. The array is not copied.
+    """
+
+    def __init__(self, pixels: UInt8[np.ndarray, "n h w 3"], names: Sequence[str]) -> None:
+        if len(names) != len(pixels):
+            raise ValueError(f"{len(pixels)} pictures but {len(names)} names")
+        self._pixels = pixels
+        self._names = list(names)
+
+    def __len__(self) -> int:
+        return len(self._pixels)
+
+    def __getitem__(self, i: int) -> Image.Image:
+        return Image.fromarray(self._pixels[i])
+
+    def name(self, i: int) -> str:
+        """Return the label of picture ``i``."""
+        return self._names[i]
+
+    def digest(self, i: int) -> str:
+        """Return the SHA-256 of the picture's shape and pixels."""
+        pixels = np.ascontiguousarray(self._pixels[i])
+        return hashlib.sha256(repr(pixels.shape).encode() + pixels.tobytes()).hexdigest()
+
+
+@final
+class Subset(Pictures):
+    """Some pictures of another collection, in the order of ``indices`` (each 0 .. len(pictures) - 1)."""
+
+    def __init__(self, pictures: Pictures, indices: Sequence[int]) -> None:
+        chosen = [int(i) for i in indices]
+        if chosen and not 0 <= min(chosen) <= max(chosen) < len(pictures):
+            raise IndexError(f"positions {min(chosen)} .. {max(chosen)} of {len(pictures)} pictures")
+        self._pictures: Pictures = pictures
+        self._indices: list[int] = chosen
+        if isinstance(pictures, Subset):
+            # Look into the first collection at once, however often it is narrowed.
+            self._pictures = pictures._pictures
+            self._indices = [pictures._indices[i] for i in chosen]
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, i: int) -> Image.Image:
+        return self._pictures[self._indices[i]]
+
+    def name(self, i: int) -> str:
+        """Return the name that picture ``i`` has in the whole collection."""
+        return self._pictures.name(self._indices[i])
+
+    def digest(self, i: int) -> str:
+        """Return the digest that picture ``i`` has in the whole collection."""
+        return self._pictures.digest(self._indices[i])
+
+
+def broken(pictures: Pictures) -> list[tuple[str, str]]:
+    """Decode every picture and return (name, reason) of those that fail; a file is tried once.
+
+    For a check before a long run: a file's header may be sound and its content cut.
+    """
+    found: dict[str, str] = {}
+    tried: set[str] = set()
+    for i in range(len(pictures)):
+        name = pictures.name(i)
+        if name in tried:
+            continue
+        tried.add(name)
+        try:
+            pictures[i]
+        except UserError as error:
+            found[name] = error.got
+    return list(found.items())
+
+
+def _inside(root: Path, name: str, bounded: bool) -> str:
+    """Join ``name`` to ``root``; the text of the paths decides, so linked folders stay usable."""
+    if not name or "\0" in name:
+        raise UserError(f"image path {name!r}", "the path of a file", "fill the column of image paths")
+    base = os.path.normpath(root.absolute())
+    file = os.path.normpath(os.path.join(base, name))  # noqa: PTH118 (pathlib keeps "..")
+    if bounded and not file.startswith(base.rstrip(os.sep) + os.sep):
+        raise UserError(
+            f"image path {name!r}, which is outside the image root {root}",
+            "paths below the root",
+            "name a root above all pictures, or a prefix to strip from the paths",
+        )
+    return file
+
+
+def _is(file: str, known: dict[str, bool]) -> bool:
+    if file not in known:
+        known[file] = Path(file).is_file()
+    return known[file]
+
+
+def _missing(names: list[str], total: int, root: Path) -> UserError:
+    listed = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    advice = "name the folder that the paths start from as the image root"
+    parts = PurePosixPath(names[0]).parts
+    for cut in range(1, len(parts)):
+        tail = "/".join(parts[cut:])
+        if (root / tail).is_file():
+            prefix = names[0].removesuffix(tail)
+            advice = f"strip the prefix {prefix!r}: {tail} is there below the root"
+            break
+    return UserError(
+        f"{len(names)} of {total} pictures are missing below {root.absolute()}: {listed}",
+        "every picture of the table as a file",
+        advice,
+    )
