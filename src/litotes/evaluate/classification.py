@@ -1,0 +1,116 @@
+"""Zero-shot classification with class names and prompt templates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from jaxtyping import Float
+from torch import Tensor
+
+from litotes.data.images import Pictures
+from litotes.errors import UserError
+from litotes.evaluate.features import Encoder
+from litotes.evaluate.suite import (
+    Identity,
+    Result,
+    Suite,
+    base_name,
+    require_in_range,
+    require_parallel,
+    sha256_of_rows,
+)
+from litotes.metrics.classification import accuracy_at, mean_per_class_recall, recall_of_classes
+from litotes.metrics.cosine import cosine_scores, unit
+
+PLACES = ("{c}", "{}")
+"""Where a template takes the class name: CLIP_benchmark writes the first, CLIP's own lists the second."""
+
+
+@final
+@dataclass(frozen=True)
+class Classification(Suite):
+    """Zero-shot classification: which class is in the picture.
+
+    class embedding = mean over the templates of unit text embeddings, made unit again (CLIP's own rule);
+    score = cosine of picture and class embedding.
+
+    ``labels`` [pictures]: index into ``classnames``. ``templates``: prompts with ``{c}`` or ``{}`` for the name, in
+    which underscores become spaces (in the prompt only).
+
+    ``run`` gives ``acc1``, ``acc5`` (None under five classes), ``mean_per_class_recall``, ``per_class`` by class name
+    with an image (by ``name #index`` where names repeat), ``equal_names``: classes whose prompts are the same, which
+    tie with each other and cannot be told apart; and ``templates``. Ties are misses.
+
+    Errors: lists of unequal length, labels out of range, an empty class name, a template without a place.
+    """
+
+    name: str
+    pictures: Pictures
+    labels: Sequence[int]
+    classnames: Sequence[str]
+    templates: Sequence[str] = ("a photo of a {c}.",)
+    task = "zeroshot_classification"
+
+    def __post_init__(self) -> None:
+        require_parallel(self.name, pictures=len(self.pictures), labels=len(self.labels))
+        require_in_range(self.name, "label", self.labels, len(self.classnames))
+        for template in self.templates or ("",):
+            if not any(place in template for place in PLACES):
+                raise UserError(
+                    got=f"{self.name}: template {template!r}",
+                    expected="a prompt with {c} where the class name goes",
+                    do='write for instance "a photo of a {c}."',
+                )
+        for index, name in enumerate(self.classnames):
+            if not name.strip():
+                raise UserError(
+                    got=f"{self.name}: class {index} without a name", expected="a name", do="complete the list"
+                )
+
+    def identity(self) -> Identity:
+        """Rows of picture and class name, then class names, then templates."""
+        pictures = ((base_name(self.pictures, i), self.classnames[label]) for i, label in enumerate(self.labels))
+        digest = sha256_of_rows([*pictures, list(self.classnames), list(self.templates)])
+        return Identity(self.pictures, len(self.classnames) * len(self.templates), digest)
+
+    def run(self, encoder: Encoder) -> Result:
+        """Accuracy and recall of the classes; see the class."""
+        images = encoder.encode_images(self.pictures)
+        scores = cosine_scores(images, self.class_embeddings(encoder))
+        recall = recall_of_classes(scores, self.labels)
+        return {
+            "acc1": accuracy_at(scores, self.labels, 1),
+            "acc5": accuracy_at(scores, self.labels, 5) if len(self.classnames) >= 5 else None,
+            "mean_per_class_recall": mean_per_class_recall(scores, self.labels),
+            "per_class": {self._key(label): share for label, share in recall.items()},
+            "equal_names": self._equal_names(),
+            "templates": list(self.templates),
+        }
+
+    def class_embeddings(self, encoder: Encoder) -> Float[Tensor, "classes d"]:
+        """Unit class embeddings."""
+        prompts = [fill(template, name) for name in self.classnames for template in self.templates]
+        texts = unit(encoder.encode_texts(prompts), "text embeddings")
+        return unit(texts.reshape(len(self.classnames), len(self.templates), -1).mean(dim=1), "class embeddings")
+
+    def _equal_names(self) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for index, name in enumerate(self.classnames):
+            places.setdefault(readable(name), []).append(index)
+        return {name: indices for name, indices in places.items() if len(indices) > 1}
+
+    def _key(self, label: int) -> str:
+        name = self.classnames[label]
+        return f"{name} #{label}" if list(self.classnames).count(name) > 1 else name
+
+
+def readable(classname: str) -> str:
+    """A class name as a prompt says it: underscores are spaces."""
+    return classname.replace("_", " ")
+
+
+def fill(template: str, classname: str) -> str:
+    """A template with the class name in its place; nothing else in braces is touched."""
+    for place in PLACES:
+        template = template.replace(place, readable(classname))
+    return template

@@ -1,0 +1,79 @@
+"""Settings of ``litotes evaluate``. Loads nothing heavy, so that the command's help stays quick."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from litotes.errors import UserError
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """What to measure, on which model, and where the numbers go.
+
+    At least one of ``choice``, ``retrieval``, ``negated_retrieval`` and ``classification`` is given.
+
+    model: folder of the model, tokenizer and picture transform in transformers' layout.
+    adapter: folder of a LoRA adapter to mount on the model; none by default.
+    any_base: take an adapter that does not name its base model; off by default.
+    choice: multiple-choice questions in NegBench's columns (image_path, correct_answer, caption_0 ...).
+    retrieval: captions in NegBench's columns (filepath, captions) or one a row (filepath, caption).
+    negated_retrieval: the same with negated captions, reported under their own names.
+    classification: a folder of class folders, or a table (filepath, caption) whose different captions are the
+        classes.
+    images_root: folder that the tables' paths start from; by default each table's own folder.
+    strip_prefix: beginning to take off every path of the tables that has it; nothing by default.
+    templates: file of prompts, one a line, with {c} or {} for the class name; by default "a photo of a {c}." for
+        class folders and the caption alone for a table.
+    ks: ranks at which recall is counted; 1, 5, 10.
+    dataset: name of the data in the result's keys; by default the folder of the first file.
+    output: JSON file of the result; by default dataset_pretrained_model_language_task.json in the current folder.
+    cache: folder in which picture embeddings are kept for the next run; none by default.
+    device: torch device, "cpu" by default.
+    truncation: "truncate" cuts captions over the model's context and counts them (as the benchmarks do);
+        "refuse" stops at the first.
+    allow_network: let ``model`` be a hub id that is downloaded; off by default.
+    """
+
+    model: Path
+    adapter: Path | None = None
+    any_base: bool = False
+    choice: Path | None = None
+    retrieval: Path | None = None
+    negated_retrieval: Path | None = None
+    classification: Path | None = None
+    images_root: Path | None = None
+    strip_prefix: str = ""
+    templates: Path | None = None
+    ks: tuple[int, ...] = (1, 5, 10)
+    dataset: str | None = None
+    output: Path | None = None
+    cache: Path | None = None
+    device: str = "cpu"
+    truncation: Literal["truncate", "refuse"] = "truncate"
+    allow_network: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.files:
+            raise UserError(
+                got="nothing to evaluate",
+                expected="one or more of --choice, --retrieval, --negated-retrieval, --classification",
+                do="name a file of questions or captions, or a folder of class folders",
+            )
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The inputs that were given, by suite, in the order they are run."""
+        given = {
+            "mcq": self.choice,
+            "retrieval": self.retrieval,
+            "retrieval_neg": self.negated_retrieval,
+            "classification": self.classification,
+        }
+        return {name: path for name, path in given.items() if path is not None}
+
+    @property
+    def dataset_name(self) -> str:
+        """``dataset``, or the name of the folder that holds the first input."""
+        first = next(iter(self.files.values())).absolute()
+        return self.dataset or (first if first.is_dir() else first.parent).name

@@ -1,0 +1,155 @@
+"""Suites from a user's files: NegBench's tables, caption tables, class folders."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from litotes.data.images import ImageFiles
+from litotes.data.negbench import KNOWN, ChoiceQuestions, fingerprint_choice, read_choice, read_retrieval
+from litotes.data.tables import CAPTION, IMAGE, column, read_table
+from litotes.errors import UserError
+from litotes.evaluate.classification import Classification
+from litotes.evaluate.config import EvaluateConfig
+from litotes.evaluate.negation import MultipleChoice
+from litotes.evaluate.retrieval import Retrieval
+from litotes.evaluate.suite import Suite
+
+PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+FOLDER_TEMPLATES = ("a photo of a {c}.",)
+TABLE_TEMPLATES = ("{c}",)
+
+_FIXED_ORDER = ("hybrid", "positive", "negative")
+_FIXED_ORDER_FILES = ("COCO MCQ rephrased", "VOC2007 MCQ rephrased", "VOC2007 MCQ template", "MSR-VTT MCQ rephrased")
+_SYNTHETIC_ORDER = ("positive", "hybrid", "hybrid", "negative")
+_SYNTHETIC_FILES = ("HardNeg-Syn MCQ rephrased",)
+
+
+def suites_from_files(config: EvaluateConfig) -> list[Suite]:
+    """The suites that the settings name, complete and checked: nothing is encoded, no model is needed.
+
+    Errors: those of the readers; missing pictures, counted and listed, of every file together with the others'.
+    """
+    builders: dict[str, Callable[[Path, EvaluateConfig], Suite]] = {
+        "mcq": choice_suite,
+        "retrieval": retrieval_suite,
+        "retrieval_neg": negated_retrieval_suite,
+        "classification": classification_suite,
+    }
+    suites, faults = [], []
+    for name, path in config.files.items():
+        try:
+            suites.append(builders[name](path, config))
+        except UserError as error:
+            faults.append(error)
+    if len(faults) > 1:
+        raise UserError(
+            got="; ".join(error.got for error in faults),
+            expected="; ".join(dict.fromkeys(error.expected for error in faults)),
+            do="; ".join(dict.fromkeys(error.do for error in faults)),
+        )
+    if faults:
+        raise faults[0]
+    return suites
+
+
+def choice_suite(path: Path, config: EvaluateConfig) -> MultipleChoice:
+    """Multiple choice from a table in NegBench's columns."""
+    questions = read_choice(path)
+    places = {name: i for i, name in enumerate(dict.fromkeys(questions.image_paths))}
+    return MultipleChoice(
+        name="mcq",
+        pictures=_pictures(list(places), path, config),
+        image_of_question=[places[name] for name in questions.image_paths],
+        options=questions.options,
+        correct=questions.correct,
+        types=questions.types,
+        option_types=_option_types(questions),
+    )
+
+
+def retrieval_suite(path: Path, config: EvaluateConfig, negated: bool = False) -> Retrieval:
+    """Retrieval both ways from a table in NegBench's columns or with one caption a row."""
+    captions = read_retrieval(path)
+    return Retrieval(
+        name="retrieval_neg" if negated else "retrieval",
+        pictures=_pictures(captions.image_paths, path, config),
+        captions=captions.captions,
+        image_of_caption=captions.image_of_caption,
+        ks=config.ks,
+        negated=negated,
+    )
+
+
+def negated_retrieval_suite(path: Path, config: EvaluateConfig) -> Retrieval:
+    """Retrieval of negated captions."""
+    return retrieval_suite(path, config, negated=True)
+
+
+def classification_suite(path: Path, config: EvaluateConfig) -> Classification:
+    """Classification from a folder of class folders, or a table whose different captions are the classes."""
+    if path.is_dir():
+        names, labels, classnames = _class_folders(path)
+        pictures = ImageFiles(names, path)
+        templates = _templates(config.templates, FOLDER_TEMPLATES)
+        return Classification("classification", pictures, labels, classnames, templates)
+    table = read_table(path)
+    captions = column(table, *CAPTION)
+    classnames = list(dict.fromkeys(captions))
+    label = {name: i for i, name in enumerate(classnames)}
+    pictures = _pictures(column(table, *IMAGE), path, config)
+    templates = _templates(config.templates, TABLE_TEMPLATES)
+    return Classification("classification", pictures, [label[c] for c in captions], classnames, templates)
+
+
+def _pictures(paths: Sequence[str], table: Path, config: EvaluateConfig) -> ImageFiles:
+    return ImageFiles(paths, config.images_root or table.absolute().parent, config.strip_prefix)
+
+
+def _option_types(questions: ChoiceQuestions) -> list[tuple[str, ...]] | None:
+    """Kinds of the options in the published files, which have a fixed order; None for any other file."""
+    published = KNOWN.get(fingerprint_choice(questions))
+    if published in _FIXED_ORDER_FILES:
+        return [(kind, *_FIXED_ORDER) for kind in questions.types]
+    if published in _SYNTHETIC_FILES:
+        return [_SYNTHETIC_ORDER for _ in questions.types]
+    return None
+
+
+def _class_folders(root: Path) -> tuple[list[str], list[int], list[str]]:
+    """Picture paths below ``root``, their labels, and the class names: the folders' names.
+
+    Folders named by numbers stand in the order of the numbers, others in that of the alphabet.
+    """
+    folders = sorted((folder for folder in root.iterdir() if _visible(folder) and folder.is_dir()), key=_natural)
+    names, labels = [], []
+    for label, folder in enumerate(folders):
+        files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in PICTURE_ENDINGS and file.is_file())
+        if not files:
+            raise UserError(
+                got=f"class folder {folder} without a picture",
+                expected=f"files that end in {', '.join(PICTURE_ENDINGS)}",
+                do="remove the folder, or fill it",
+            )
+        names += [file.relative_to(root).as_posix() for file in files]
+        labels += [label] * len(files)
+    if not folders:
+        raise UserError(
+            got=f"{root} without folders", expected="one folder a class", do="name the folder above the class folders"
+        )
+    return names, labels, [folder.name for folder in folders]
+
+
+def _visible(path: Path) -> bool:
+    return not path.name.startswith(".")
+
+
+def _natural(folder: Path) -> tuple[bool, int, str]:
+    number = folder.name.isascii() and folder.name.isdigit()
+    return (not number, int(folder.name) if number else 0, folder.name)
+
+
+def _templates(path: Path | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    if path is None:
+        return default
+    if not path.is_file():
+        raise UserError(got=f"no file {path}", expected="a text file with one prompt a line", do="check the path")
+    return tuple(line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip())

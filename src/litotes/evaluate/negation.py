@@ -1,0 +1,159 @@
+"""Suites on negation: multiple choice, and pairs of a true and a false text."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+
+from litotes.data.images import Pictures
+from litotes.errors import UserError
+from litotes.evaluate.features import Encoder
+from litotes.evaluate.suite import (
+    Identity,
+    Result,
+    Suite,
+    base_name,
+    require_in_range,
+    require_parallel,
+    sha256_of_rows,
+)
+from litotes.metrics.choice import choice_accuracy, chosen_instead, pair_accuracy
+from litotes.metrics.cosine import paired_cosines
+
+
+@final
+@dataclass(frozen=True)
+class MultipleChoice(Suite):
+    """NegBench's multiple choice: which of several captions is true of the picture.
+
+    score of an option = cosine of picture and option, each option encoded and scored by itself, never as one of a
+    list: a rule that sees only the four texts together solves 84 % of NegBench's questions without any picture.
+
+    ``image_of_question`` [q]: index into ``pictures``. ``options`` [q]: as many texts for every question.
+    ``correct`` [q]: index of the true option. ``types`` [q]: ``positive``, ``negative``, ``hybrid`` or another word.
+    ``option_types`` [q], where known: the kind of each option, for the count of what was chosen wrongly; it cannot be
+    read off an option's place unless a file has a fixed order.
+
+    ``run`` gives the keys of ``choice_accuracy`` (``total``, each type and its ``n_<type>``, ``ties``);
+    ``total_if_ties_go_to_first``, by the first-maximum rule of NegBench's own code; ``n``; ``chance``, the accuracy of
+    guessing; ``equal_options``, questions with two options of the same wording, ties by construction where one of
+    them is the true one; ``wrong_by_type``, for each question type how often an option of each place (or kind) was
+    chosen instead.
+
+    Errors: lists of unequal length, indices out of range, an empty option, unequal numbers of options, fewer than two.
+    """
+
+    name: str
+    pictures: Pictures
+    image_of_question: Sequence[int]
+    options: Sequence[Sequence[str]]
+    correct: Sequence[int]
+    types: Sequence[str]
+    option_types: Sequence[Sequence[str]] | None = None
+    task = "mcq"
+
+    def __post_init__(self) -> None:
+        require_parallel(
+            self.name,
+            questions=len(self.image_of_question),
+            lists_of_options=len(self.options),
+            answers=len(self.correct),
+            types=len(self.types),
+        )
+        size = len(self.options[0])
+        require_in_range(self.name, "picture", self.image_of_question, len(self.pictures))
+        require_in_range(self.name, "answer", self.correct, size)
+        kinds = self.options if self.option_types is None else self.option_types
+        for question, (texts, words) in enumerate(zip(self.options, kinds, strict=True)):
+            if len(texts) != size or len(words) != size or size < 2 or not all(text.strip() for text in texts):
+                raise UserError(
+                    got=f"{self.name}: question {question} with options {list(texts)}",
+                    expected=f"{max(size, 2)} options with text, as in the first question",
+                    do="correct the question or leave it out",
+                )
+
+    def identity(self) -> Identity:
+        """Rows of picture, answer, options and type, as NegBench's files are recognised."""
+        rows = zip(self.image_of_question, self.correct, self.options, self.types, strict=True)
+        digest = sha256_of_rows((base_name(self.pictures, i), c, *texts, kind) for i, c, texts, kind in rows)
+        return Identity(self.pictures, sum(map(len, self.options)), digest)
+
+    def run(self, encoder: Encoder) -> Result:
+        """Accuracies, ties and what was chosen instead; see the class."""
+        size = len(self.options[0])
+        images = encoder.encode_images(self.pictures)[torch.as_tensor(self.image_of_question)]
+        texts = encoder.encode_texts([text for options in self.options for text in options])
+        texts = texts.reshape(len(self.options), size, -1)
+        scores = paired_cosines(images[:, None].expand_as(texts), texts)
+        counts = choice_accuracy(scores, self.correct, self.types)
+        by_first = counts.pop("total_ties_to_first")
+        return {
+            **counts,
+            "total_if_ties_go_to_first": by_first,
+            "n": len(self.options),
+            "chance": 1 / size,
+            "equal_options": sum(len(set(options)) < size for options in self.options),
+            "wrong_by_type": self._wrong_choices(chosen_instead(scores, self.correct).tolist()),
+        }
+
+    def _wrong_choices(self, chosen: Sequence[int]) -> dict[str, dict[str, int]]:
+        table: dict[str, Counter[str]] = {kind: Counter() for kind in sorted(set(self.types))}
+        for question, option in enumerate(chosen):
+            if option >= 0:
+                kind = f"option {option}" if self.option_types is None else self.option_types[question][option]
+                table[self.types[question]][kind] += 1
+        return {kind: dict(sorted(counts.items())) for kind, counts in table.items()}
+
+
+@final
+@dataclass(frozen=True)
+class Pairs(Suite):
+    """Whether the true text scores above a false one of the same wording: a shortcut to the right words is no help.
+
+    share = #{ i : cos(picture_i, true_i) > cos(picture_i, false_i) } / pictures
+
+    ``pairs``: by the name of a diagnostic, the true and the false texts, one of each for every picture. Guessing
+    gives 0.5, a constant 0. ``run`` gives each diagnostic's share by its name, ``ties`` by diagnostic, and ``n``.
+
+    Errors: lists of unequal length, no diagnostic, a reserved name.
+    """
+
+    name: str
+    pictures: Pictures
+    pairs: Mapping[str, tuple[Sequence[str], Sequence[str]]]
+    task = "pairs"
+
+    def __post_init__(self) -> None:
+        if not self.pairs or {"n", "ties"} & self.pairs.keys():
+            raise UserError(
+                got=f"{self.name}: diagnostics {sorted(self.pairs)}",
+                expected='at least one, none of them named "n" or "ties"',
+                do="name the diagnostic by what it compares",
+            )
+        for key, (true, false) in self.pairs.items():
+            require_parallel(
+                f"{self.name}, {key}", pictures=len(self.pictures), true_texts=len(true), false_texts=len(false)
+            )
+
+    def identity(self) -> Identity:
+        """Rows of diagnostic, picture, true and false text."""
+        rows = (
+            (key, base_name(self.pictures, i), *texts)
+            for key, (true, false) in self.pairs.items()
+            for i, texts in enumerate(zip(true, false, strict=True))
+        )
+        return Identity(self.pictures, 2 * len(self.pictures) * len(self.pairs), sha256_of_rows(rows))
+
+    def run(self, encoder: Encoder) -> Result:
+        """The share of each diagnostic; see the class."""
+        images = encoder.encode_images(self.pictures)
+        shares: Result = {}
+        ties: dict[str, int] = {}
+        for key, (true, false) in self.pairs.items():
+            above = paired_cosines(images, encoder.encode_texts(true))
+            below = paired_cosines(images, encoder.encode_texts(false))
+            shares[key] = pair_accuracy(above, below)
+            ties[key] = int((above == below).sum())
+        return {**shares, "ties": ties, "n": len(self.pictures)}

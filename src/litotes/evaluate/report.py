@@ -1,0 +1,288 @@
+"""Models side by side: tables of what changed, as a page for a person and as JSON for a program."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from litotes.errors import UserError
+from litotes.evaluate.results import write_json, write_text
+
+Record = Mapping[str, Any]
+Records = Mapping[str, Record]
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of one model: ``text`` as printed; ``bar``, its share of the whole row's scale, 0-1 or None.
+
+    ``difference``: from the first model, as printed ("" for the first model itself); ``verdict``: "better", "worse",
+    "same", or "" where neither direction is better.
+    """
+
+    text: str
+    bar: float | None
+    difference: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure, one cell a model. ``main`` marks the measures that a headline takes."""
+
+    label: str
+    cells: tuple[Cell, ...]
+    main: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A suite: title, one sentence on how to read it, rows."""
+
+    title: str
+    note: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure to be found in a suite's result, and how it is printed."""
+
+    label: str
+    path: tuple[str, ...]
+    kind: str
+    main: bool = False
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How figures of a kind are printed: factor, unit, full scale of the bar, whether more is better."""
+
+    factor: float
+    unit: str
+    scale: float | None
+    judged: bool
+
+
+_KINDS = {
+    "percent": _Kind(100.0, " %", 100.0, True),
+    "rsum": _Kind(1.0, "", 600.0, True),
+    "length": _Kind(1.0, "", None, False),
+    "degrees": _Kind(1.0, "°", None, False),
+}
+
+
+def write_comparison_report(
+    path_html: Path, path_json: Path, records: Records, title: str = "Before and after"
+) -> None:
+    """Write models side by side: a self-contained page, and all their records as JSON.
+
+    ``records``: by label ("base", "adapted", ...) what ``result_record`` gives; the first is what the others are
+    compared with. A suite or figure that one of them lacks shows as a dash. Percent and degrees with one decimal,
+    differences in points with their sign. The JSON holds ``models`` -> label -> record.
+
+    Errors: no record; models that were asked different questions under the same suite's name.
+    """
+    require_same_questions(records)
+    page = _environment().get_template("comparison.html.j2").render(
+        title=title,
+        labels=list(records),
+        records=records,
+        sections=sections(records),
+        headlines=[row for section in sections(records) for row in section.rows if row.main],
+        facts=facts(records),
+    )  # fmt: skip
+    write_json(path_json, {"models": dict(records)})
+    write_text(path_html, page)
+
+
+def sections(records: Records) -> list[Section]:
+    """All suites of all records as tables, in the order of their first appearance."""
+    names = dict.fromkeys(name for record in records.values() for name in record["suites"])
+    return [_section(name, [record["suites"].get(name) for record in records.values()]) for name in names]
+
+
+def _section(name: str, results: list[Record | None]) -> Section:
+    first = next(result for result in results if result is not None)
+    title, note, measures = _LAYOUTS[first["task"]](name, first)
+    return Section(title, note, tuple(row_of(measure, results) for measure in measures))
+
+
+def row_of(measure: Measure, results: list[Record | None]) -> Row:
+    """One measure of several models, the first being what the others are compared with."""
+    values = [_at(result, measure.path) for result in results]
+    kind = _KINDS[measure.kind]
+    scale = kind.scale or max((abs(value) for value in values if value is not None), default=0.0) or 1.0
+    cells = [_cell(value, values[0] if i else None, kind, scale) for i, value in enumerate(values)]
+    return Row(measure.label, tuple(cells), measure.main)
+
+
+def _cell(value: float | None, base: float | None, kind: _Kind, scale: float) -> Cell:
+    if value is None:
+        return Cell("–", None, "", "")
+    shown = kind.factor * value
+    decimals = 2 if kind.unit == "" and kind.scale is None else 1
+    text = f"{shown:.{decimals}f}{kind.unit}".replace("-", MINUS)
+    bar = min(max(shown / scale, 0.0), 1.0)
+    if base is None:
+        return Cell(text, bar, "", "")
+    change = round(shown - kind.factor * base, decimals)
+    # Adding zero turns a rounded "-0.0" into "0.0".
+    difference = f"{change + 0.0:+.{decimals}f}".replace("-", MINUS) if change else f"±{0:.{decimals}f}"
+    verdict = ("better" if change > 0 else "worse" if change < 0 else "same") if kind.judged else ""
+    return Cell(text, bar, difference, verdict)
+
+
+def _at(result: Record | None, path: tuple[str, ...]) -> float | None:
+    value: Any = result
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return None if value is None else float(value)
+
+
+def _mcq(name: str, result: Record) -> tuple[str, str, list[Measure]]:
+    words = {"positive": "Affirmed (“A and B”)", "negative": "Negated (“no N”)", "hybrid": "Hybrid (“A but not N”)"}
+    kinds = [key[2:] for key in result if key.startswith("n_") and key[2:] in result and result[key]]
+    rows = [Measure(f"{words.get(kind, kind)}, {result[f'n_{kind}']:,}", (kind,), "percent") for kind in kinds]
+    total = Measure(f"Multiple choice, all {result['n']:,}", ("total",), "percent", main=True)
+    note = (
+        f"Which of the captions is true of the picture? Guessing gives {100 * result['chance']:.1f} %. "
+        "The true one must score strictly above every other."
+    )
+    return _titled("Multiple choice on negation", name, "mcq"), note, [*rows, total]
+
+
+def _retrieval(name: str, result: Record) -> tuple[str, str, list[Measure]]:
+    ways = (("i2t", "Picture → caption"), ("t2i", "Caption → picture"))
+    rows = [Measure(f"{label}, R@{k}", (way, k), "percent") for way, label in ways for k in result[way]]
+    about = "negated captions" if result["negated"] else "plain captions"
+    total = Measure(f"Retrieval, {about}: rSum", ("rsum",), "rsum", main=True)
+    note = (
+        f"{result['n_texts']:,} {about}, {result['n_images']:,} pictures: is the right one among the first K? "
+        "rSum is the sum of these percentages."
+    )
+    title = "Retrieval with negated captions" if result["negated"] else "Retrieval"
+    return _titled(title, name, "retrieval_neg" if result["negated"] else "retrieval"), note, [*rows, total]
+
+
+def _classification(name: str, result: Record) -> tuple[str, str, list[Measure]]:
+    rows = [
+        Measure("Zero-shot classification: right class first", ("acc1",), "percent", main=True),
+        Measure("Right class among the first five", ("acc5",), "percent"),
+        Measure("Mean recall of the classes", ("mean_per_class_recall",), "percent"),
+    ]
+    note = f"{result['n_images']:,} pictures. What an adaptation to negation could make the model forget."
+    kept = [row for row in rows if result[row.path[0]] is not None]
+    return _titled("Zero-shot classification", name, "classification"), note, kept
+
+
+def _pairs(name: str, result: Record) -> tuple[str, str, list[Measure]]:
+    words = {
+        "negated_positive_over_negative": "P′ above N: true negated caption above false one",
+        "hybrid_absent_over_present": "“A but not <absent>” above “A but not <present>”",
+        "absence_absent_over_present": "“no <absent>” above “no <present>”",
+    }
+    rows = [Measure(words.get(key, key), (key,), "percent", main=True) for key in result["ties"]]
+    note = f"The true text against a false one of the same wording, {result['n']:,} pictures. Guessing gives 50.0 %."
+    return _titled("True over false", name, "pairs"), note, rows
+
+
+def _geometry(name: str, result: Record) -> tuple[str, str, list[Measure]]:
+    kinds = {
+        "image": "picture I",
+        "positive": "caption P",
+        "negated_positive": "negated positive P′",
+        "negative": "negative N",
+    }
+    placed = [Measure(f"Radius of {label}", ("radius", kind), "length") for kind, label in kinds.items()]
+    raw = [Measure(f"Radius of {label}, as encoded", ("radius_raw", kind), "length") for kind, label in kinds.items()]
+    corners = [
+        Measure("Angle at N, between P and P′", ("angles", "at_negative"), "degrees"),
+        Measure("Angle at P′, between N and P", ("angles", "at_negated_positive"), "degrees"),
+    ]
+    note = (
+        f"Mean hyperbolic radius and mean angles over {result['n']:,} quadruplets, embeddings placed as in training "
+        f"(norm = {result['norm']}, curvature {result['curvature']:g})."
+    )
+    if result["norm"] == "unit":
+        note += " With unit norm every placed radius is 2, so only the radii as encoded can differ."
+    return _titled("Geometry", name, "geometry"), note, [*placed, *raw, *corners]
+
+
+_LAYOUTS: dict[str, Callable[[str, Record], tuple[str, str, list[Measure]]]] = {
+    "mcq": _mcq,
+    "zeroshot_retrieval": _retrieval,
+    "zeroshot_classification": _classification,
+    "pairs": _pairs,
+    "geometry": _geometry,
+}
+"""How the results of each task are laid out."""
+
+
+def _titled(title: str, name: str, usual: str) -> str:
+    return title if name == usual else f"{title}: {name}"
+
+
+_FACTS = {
+    "model": "Model",
+    "adapter": "Adapter",
+    "fingerprint": "Fingerprint",
+    "base_sha256": "Base weights",
+    "activation": "Activation",
+    "precision": "Precision",
+    "preprocessing": "Preprocessing",
+    "prompt": "Prompts",
+    "seed": "Seed",
+    "split_sha256": "Questions (SHA-256)",
+    "n_images": "Pictures",
+    "n_texts": "Texts",
+    "n_skipped": "Pictures skipped",
+    "captions_truncated": "Captions cut",
+    "tool_version": "Litotes",
+    "wall_s": "Seconds",
+}
+
+
+def facts(records: Records) -> list[tuple[str, list[str]]]:
+    """The fields that make the figures traceable, one row a field."""
+    return [(label, [_fact(record.get(key)) for record in records.values()]) for key, label in _FACTS.items()]
+
+
+def _fact(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_fact(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_fact, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def require_same_questions(records: Records) -> None:
+    """Refuse models that were asked different questions under one suite's name."""
+    if not records:
+        raise UserError(got="no model to report", expected="at least one", do="evaluate a model first")
+    asked: dict[str, tuple[str, str]] = {}
+    for label, record in records.items():
+        for name, result in record["suites"].items():
+            known, digest = asked.setdefault(name, (label, result["split_sha256"]))
+            if digest != result["split_sha256"]:
+                raise UserError(
+                    got=f"suite {name} with other questions for {label} than for {known}",
+                    expected="the same questions, so that the figures can be compared",
+                    do="evaluate both models on the same files",
+                )
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("litotes.evaluate"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

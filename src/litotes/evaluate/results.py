@@ -1,0 +1,138 @@
+"""Results as a record that other tools merge: CLIP_benchmark's shape and names, with the fields that make it honest."""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from litotes.data.negbench import recognise
+from litotes.evaluate.features import Encoder
+from litotes.evaluate.suite import Result
+
+Metrics = dict[str, float | None]
+
+
+def result_record(
+    matcher: Encoder, results: Mapping[str, Result], *, dataset: str, extra: Mapping[str, object] | None = None
+) -> dict[str, Any]:
+    """One record of a run of suites on one model, ready for ``write_json``.
+
+    Top level: CLIP_benchmark's ``dataset``, ``model``, ``pretrained`` (the adapter, or "base"), ``task``,
+    ``language``, ``metrics`` (flat, ``flat_metrics``), so that ``clip_benchmark build *.json`` merges it; the model's
+    ``provenance()``; ``prompt`` (templates of the classification), ``seed`` (None: nothing is drawn at random),
+    ``split_sha256`` (of the suite; of several, SHA-256 over their sorted names and hashes), ``n_images`` (each
+    picture set counted once), ``n_texts``, ``n_skipped``, ``captions_truncated``, ``wall_s``; and ``suites``, the full
+    result of each, with ``file`` for whether it is a published one. ``extra`` is added on top and may overwrite.
+    """
+    suites: dict[str, dict[str, Any]] = {
+        name: {**result, "file": recognise(str(result["split_sha256"]))} for name, result in results.items()
+    }
+    provenance = matcher.provenance()
+    sets = {result["pictures_sha256"]: result["n_images"] for result in suites.values()}
+    return {
+        "dataset": dataset,
+        "model": provenance.get("model"),
+        "pretrained": provenance.get("adapter") or "base",
+        "task": "+".join(dict.fromkeys(str(result["task"]) for result in suites.values())),
+        "language": "en",
+        "metrics": flat_metrics(dataset, suites),
+        **provenance,
+        "seed": None,
+        "prompt": next((result["templates"] for result in suites.values() if "templates" in result), None),
+        "split_sha256": _split({name: str(result["split_sha256"]) for name, result in suites.items()}),
+        "n_images": sum(sets.values()),
+        "n_texts": sum(result["n_texts"] for result in suites.values()),
+        "n_skipped": 0,
+        "captions_truncated": sum(result["captions_truncated"] for result in suites.values()),
+        "wall_s": round(sum(result["wall_s"] for result in suites.values()), 3),
+        "suites": suites,
+        **(extra or {}),
+    }
+
+
+def flat_metrics(dataset: str, suites: Mapping[str, Mapping[str, Any]]) -> Metrics:
+    """Metrics of all suites under the names that the benchmarks' own tools use; fractions 0-1, ``rsum`` in percent.
+
+    ``acc1``, ``mean_per_class_recall``; ``image_retrieval_recall@K`` (text -> image) and ``text_retrieval_recall@K``
+    (image -> text); NegBench's ``<dataset>-mcq-total_accuracy`` and ``<dataset>-negated-image_retrieval_recall@K``.
+    Two suites of one task: the later one's names begin with the suite's name.
+    """
+    metrics: Metrics = {}
+    for name, result in suites.items():
+        for key, value in _NAMES[str(result["task"])](dataset, result).items():
+            metrics[key if key not in metrics else f"{name}-{key}"] = value
+    return metrics
+
+
+def write_json(path: Path, record: object) -> Path:
+    """Write JSON whole or not at all: into a file beside it, flushed, renamed. JSON has no NaN, so it is refused."""
+    text = json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a file whole or not at all; folders on the way are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    return path
+
+
+def file_name(record: Mapping[str, object]) -> str:
+    """CLIP_benchmark's name of a result file: ``{dataset}_{pretrained}_{model}_{language}_{task}.json``."""
+    parts = (str(record[key]) for key in ("dataset", "pretrained", "model", "language", "task"))
+    joined = "_".join(part.split(" (")[0] for part in parts)
+    return "".join(c if c.isalnum() or c in "-_.+" else "-" for c in joined) + ".json"
+
+
+def _split(hashes: Mapping[str, str]) -> str:
+    if len(hashes) == 1:
+        return next(iter(hashes.values()))
+    return hashlib.sha256(
+        "\n".join(f"{name}\t{digest}" for name, digest in sorted(hashes.items())).encode()
+    ).hexdigest()
+
+
+def _mcq(dataset: str, result: Mapping[str, Any]) -> Metrics:
+    kinds = [key.removeprefix("n_") for key in result if key.startswith("n_") and key.removeprefix("n_") in result]
+    return {f"{dataset}-mcq-{kind}_accuracy": result[kind] for kind in ("total", *kinds)}
+
+
+def _retrieval(dataset: str, result: Mapping[str, Any]) -> Metrics:
+    prefix = f"{dataset}-negated-" if result["negated"] else ""
+    ways = {"image": result["t2i"], "text": result["i2t"]}
+    recall = {f"{prefix}{way}_retrieval_recall@{k}": v for way, shares in ways.items() for k, v in shares.items()}
+    return {**recall, f"{prefix}rsum": result["rsum"]}
+
+
+def _classification(dataset: str, result: Mapping[str, Any]) -> Metrics:
+    return {key: result[key] for key in ("acc1", "acc5", "mean_per_class_recall") if result[key] is not None}
+
+
+def _pairs(dataset: str, result: Mapping[str, Any]) -> Metrics:
+    return {f"{dataset}-pairs-{key}": result[key] for key in result["ties"]}
+
+
+def _geometry(dataset: str, result: Mapping[str, Any]) -> Metrics:
+    radii = {f"{dataset}-radius-{kind}": radius for kind, radius in result["radius"].items()}
+    angles = {
+        f"{dataset}-angle-{corner}": result["angles"][corner] for corner in ("at_negative", "at_negated_positive")
+    }
+    return {key: value for key, value in (radii | angles).items() if value is None or math.isfinite(value)}
+
+
+_NAMES: dict[str, Callable[[str, Mapping[str, Any]], Metrics]] = {
+    "mcq": _mcq,
+    "zeroshot_retrieval": _retrieval,
+    "zeroshot_classification": _classification,
+    "pairs": _pairs,
+    "geometry": _geometry,
+}
+"""How the metrics of each task are named outside."""

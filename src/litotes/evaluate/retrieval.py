@@ -1,0 +1,71 @@
+"""Retrieval both ways, with any number of captions an image."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from litotes.data.images import Pictures
+from litotes.evaluate.features import Encoder
+from litotes.evaluate.suite import (
+    Identity,
+    Result,
+    Suite,
+    base_name,
+    require_in_range,
+    require_parallel,
+    sha256_of_rows,
+)
+from litotes.metrics.ranking import check_ks, cosine_ranks, median_rank, recalls
+
+
+@final
+@dataclass(frozen=True)
+class Retrieval(Suite):
+    """Find a caption's picture among all pictures, and any of a picture's captions among all captions.
+
+    Score: cosine. Every caption is a query over all pictures; every picture with a caption is a query over all
+    captions and is found by its best own caption. Ties count against the right item (``metrics.ranking.ranks``).
+
+    ``captions`` [texts] and ``image_of_caption`` [texts]: index into ``pictures``; captions of a picture may stand
+    anywhere. ``ks``: the ranks asked. ``negated``: whether the captions are negated ones (NegBench's Retrieval-Neg:
+    the same measure, reported under its own names).
+
+    ``run`` gives ``i2t`` and ``t2i`` by K (keys are strings), ``rsum`` in percent (600 at most for three K),
+    ``median_rank`` both ways, ``n_images_with_captions``.
+
+    Errors: lists of unequal length, no picture, indices out of range, a K above the number of pictures or captions.
+    """
+
+    name: str
+    pictures: Pictures
+    captions: Sequence[str]
+    image_of_caption: Sequence[int]
+    ks: Sequence[int] = (1, 5, 10)
+    negated: bool = False
+    task = "zeroshot_retrieval"
+
+    def __post_init__(self) -> None:
+        require_parallel(self.name, captions=len(self.captions), pictures_of_captions=len(self.image_of_caption))
+        require_in_range(self.name, "picture", self.image_of_caption, len(self.pictures))
+        check_ks(self.ks, len(self.pictures), len(self.captions))
+
+    def identity(self) -> Identity:
+        """Rows of picture and caption, as NegBench's files are recognised."""
+        rows = zip(self.image_of_caption, self.captions, strict=True)
+        digest = sha256_of_rows((base_name(self.pictures, i), caption) for i, caption in rows)
+        return Identity(self.pictures, len(self.captions), digest)
+
+    def run(self, encoder: Encoder) -> Result:
+        """Recall at each K both ways; see the class."""
+        images = encoder.encode_images(self.pictures)
+        texts = encoder.encode_texts(self.captions)
+        found = cosine_ranks(images, texts, self.image_of_caption)
+        recall = recalls(found, self.ks)
+        return {
+            "negated": self.negated,
+            "i2t": {str(k): share for k, share in recall["i2t"].items()},
+            "t2i": {str(k): share for k, share in recall["t2i"].items()},
+            "rsum": recall["rsum"],
+            "median_rank": {"i2t": median_rank(found.image_to_text), "t2i": median_rank(found.text_to_image)},
+            "n_images_with_captions": len(set(self.image_of_caption)),
+        }

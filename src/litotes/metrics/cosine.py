@@ -1,0 +1,46 @@
+"""Cosine scores in which equal embeddings tie exactly."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+from litotes.metrics.checks import refuse_non_finite
+
+
+def unit(embeddings: Float[Tensor, "*n d"], what: str = "embeddings") -> Float[Tensor, "*n d"]:
+    """Embeddings divided by their length; a zero vector stays zero. Errors: non-finite embeddings, named ``what``."""
+    refuse_non_finite(embeddings, what)
+    # Divided by the largest entry first, or the square of a large number would overflow (of a tiny one, vanish).
+    largest = embeddings.abs().amax(dim=-1, keepdim=True)
+    scaled = embeddings / torch.where(largest > 0, largest, torch.ones_like(largest))
+    return functional.normalize(scaled, dim=-1)
+
+
+def cosine_scores(images: Float[Tensor, "images d"], texts: Float[Tensor, "texts d"]) -> Float[Tensor, "images texts"]:
+    """All cosines: s[i, j] = <images_i, texts_j> / (||images_i|| ||texts_j||), in [-1, 1]; 0 for a zero vector.
+
+    Equal rows are scored once and share the number. In a matrix product two equal rows can differ in the last bit by
+    their place in it, which would turn an exact tie (a caption that two images share) into a coin toss.
+
+    Errors: non-finite embeddings.
+    """
+    image_rows, image_place = distinct_rows(unit(images, "image embeddings"))
+    text_rows, text_place = distinct_rows(unit(texts, "text embeddings"))
+    return (image_rows @ text_rows.T)[image_place][:, text_place]
+
+
+def paired_cosines(first: Float[Tensor, "*n d"], second: Float[Tensor, "*n d"]) -> Float[Tensor, "*n"]:
+    """Cosines row by row, in [-1, 1]; 0 for a zero vector. Errors: non-finite embeddings."""
+    return (unit(first) * unit(second)).sum(dim=-1)
+
+
+def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The different rows in order of appearance and, for each row, its place among them; equal means bit by bit."""
+    seen: dict[bytes, int] = {}
+    # float64 holds every smaller type exactly, and NumPy knows no bfloat16
+    exact = rows.detach().cpu().to(torch.float64).numpy()
+    place = torch.tensor([seen.setdefault(row.tobytes(), len(seen)) for row in exact], dtype=torch.int64)
+    first = torch.zeros(len(seen), dtype=torch.int64)
+    first[place.flip(0)] = torch.arange(len(rows) - 1, -1, -1)
+    return rows[first.to(rows.device)], place.to(rows.device)

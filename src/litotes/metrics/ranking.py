@@ -1,0 +1,177 @@
+"""Retrieval both ways: exact ranks from scores, any number of captions an image, and recall at K."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypedDict
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from litotes.errors import UserError
+from litotes.metrics.checks import as_indices, refuse_non_finite
+from litotes.metrics.cosine import distinct_rows, unit
+
+Slice = Callable[[int, int], Tensor]
+
+
+class Ranks(NamedTuple):
+    """Ranks of the right items, counted from 1.
+
+    ``image_to_text`` [images]: rank of the best own caption of each image, 0 for an image without a caption.
+    ``text_to_image`` [texts]: rank of the one right image of each text.
+    """
+
+    image_to_text: Tensor
+    text_to_image: Tensor
+
+
+class Recalls(TypedDict):
+    """Recall at K both ways as fractions 0-1, and their sum in percent."""
+
+    i2t: dict[int, float]
+    t2i: dict[int, float]
+    rsum: float
+
+
+def ranks(scores: Float[Tensor, "images texts"], image_of_text: Tensor | Sequence[int], block: int = 512) -> Ranks:
+    """Exact ranks both ways, every tie counted against the right item.
+
+    text -> image:  rank_j = 1 + #{ i != image_of_text[j] : s[i, j] >= s[image_of_text[j], j] }
+    image -> text:  rank_i = 1 + #{ j not own of i : s[i, j] >= b_i },  b_i = max of s[i, j] over the own captions j
+
+    ``scores`` s [images, texts]: higher is better, any scale, any sign. ``image_of_text`` [texts]: row of each
+    text's one right image; an image may have any number of texts, none included. ``block``: rows or columns worked
+    on at once, which bounds the memory at O(block x gallery) and changes no result.
+
+    An image is found by its best own caption: its other own captions, ranked before or after, are no rivals (the
+    any-hit rule of NegBench and CLIP_benchmark). A caption of another image with the same wording has the same score
+    and is a rival like any other, so an image whose best caption also belongs to another image is never at rank 1.
+    The files of NegBench leave this open (206 captions of the standard file are repeated; a sort would decide by
+    memory order); here the right item is behind all its equals, which gives the lowest value that a sort could give.
+    An image without captions is no query (rank 0) but stays a rival in text -> image.
+
+    Errors: non-finite scores, no text at all, ``image_of_text`` of another length or out of range.
+    """
+    n_images, n_texts = scores.shape
+    return _ranks(
+        lambda start, stop: scores[start:stop],
+        lambda start, stop: scores[:, start:stop],
+        _owners(image_of_text, n_images, n_texts).to(scores.device),
+        n_images,
+        block,
+    )
+
+
+def cosine_ranks(
+    images: Float[Tensor, "images d"],
+    texts: Float[Tensor, "texts d"],
+    image_of_text: Tensor | Sequence[int],
+    block: int = 512,
+) -> Ranks:
+    """The ranks of ``ranks`` for cosine similarity, without ever holding the whole score matrix.
+
+    s[i, j] = <images_i, texts_j> / (||images_i|| ||texts_j||); a zero vector scores 0 with everything.
+
+    Equal embeddings tie exactly, as in ``cosine_scores``.
+
+    Errors: those of ``ranks``; non-finite embeddings.
+    """
+    image_rows, image_place = distinct_rows(unit(images, "image embeddings"))
+    text_rows, text_place = distinct_rows(unit(texts, "text embeddings"))
+    return _ranks(
+        lambda start, stop: (image_rows[image_place[start:stop]] @ text_rows.T)[:, text_place],
+        lambda start, stop: (image_rows @ text_rows[text_place[start:stop]].T)[image_place],
+        _owners(image_of_text, len(images), len(texts)).to(images.device),
+        len(images),
+        block,
+    )
+
+
+def recall_at_k(
+    scores: Float[Tensor, "images texts"],
+    image_of_text: Tensor | Sequence[int],
+    ks: Sequence[int] = (1, 5, 10),
+) -> Recalls:
+    """Recall at each K, image -> text and text -> image, and their sum.
+
+    recall_t2i(K) = #{ j : rank_j <= K } / texts;  recall_i2t(K) = #{ i with captions : rank_i <= K } / #{ i with
+    captions };  rsum = 100 times the sum of all of them (600 at most for the usual three K).
+
+    The arguments, ties and errors are those of ``ranks``; a K above the size of a gallery is refused, since every
+    item would be a hit. Fractions 0-1. Source: NegBench's retrieval evaluation and HANCLIP's rSum; deviation: ties
+    against the right item.
+    """
+    return recalls(ranks(scores, image_of_text), ks)
+
+
+def recalls(found: Ranks, ks: Sequence[int] = (1, 5, 10)) -> Recalls:
+    """Recall at each K from ranks; see ``recall_at_k``."""
+    n_images, n_texts = len(found.image_to_text), len(found.text_to_image)
+    check_ks(ks, n_images, n_texts)
+    queries = found.image_to_text[found.image_to_text > 0]
+    i2t = {k: int((queries <= k).sum()) / len(queries) for k in ks}
+    t2i = {k: int((found.text_to_image <= k).sum()) / n_texts for k in ks}
+    return {"i2t": i2t, "t2i": t2i, "rsum": 100 * (sum(i2t.values()) + sum(t2i.values()))}
+
+
+def median_rank(ranks_of_queries: Int[Tensor, " queries"]) -> float:
+    """Median of the ranks of all queries that have one (rank 0: none); the mean of the middle two where even."""
+    ordered = ranks_of_queries[ranks_of_queries > 0].sort().values
+    if not len(ordered):
+        raise UserError(got="no rank", expected="at least one query", do="give images with captions")
+    return (int(ordered[(len(ordered) - 1) // 2]) + int(ordered[len(ordered) // 2])) / 2
+
+
+def check_ks(ks: Sequence[int], n_images: int, n_texts: int) -> None:
+    """Nothing where every K is a rank that both galleries have; a UserError otherwise."""
+    if not ks or min(ks) < 1 or len(set(ks)) < len(ks):
+        raise UserError(
+            got=f"K = {list(ks)}", expected="different whole numbers from 1", do="give for instance 1, 5, 10"
+        )
+    size, gallery = min((n_images, "images"), (n_texts, "texts"))
+    if max(ks) > size:
+        raise UserError(
+            got=f"K = {max(ks)} over {size} {gallery}",
+            expected=f"K of at most {size}: recall is 1 by definition beyond the whole gallery",
+            do="ask for smaller K, or evaluate more pairs",
+        )
+
+
+def _owners(image_of_text: Tensor | Sequence[int], n_images: int, n_texts: int) -> Tensor:
+    if not n_images or not n_texts:
+        raise UserError(
+            got=f"{n_images} images and {n_texts} texts", expected="at least one of each", do="check the input file"
+        )
+    return as_indices(image_of_text, n_texts, n_images, "image_of_text")
+
+
+def _ranks(rows: Slice, columns: Slice, owners: Tensor, n_images: int, block: int) -> Ranks:
+    """Ranks from two ways of getting scores: some rows [b, texts] or some columns [images, b].
+
+    Every comparison is made inside one block that holds the whole gallery of its queries, so that a score is never
+    compared with a second computation of itself.
+    """
+    n_texts = len(owners)
+    i2t = [
+        _best_own_ranks(rows(start, min(start + block, n_images)), owners, start) for start in range(0, n_images, block)
+    ]
+    t2i = [
+        _owner_ranks(columns(start, min(start + block, n_texts)), owners[start : start + block])
+        for start in range(0, n_texts, block)
+    ]
+    return Ranks(torch.cat(i2t), torch.cat(t2i))
+
+
+def _best_own_ranks(scores: Tensor, owners: Tensor, first: int) -> Tensor:
+    """Ranks of the images ``first``, ``first + 1``, ... from their rows [b, texts]."""
+    refuse_non_finite(scores)
+    own = owners == torch.arange(first, first + len(scores), device=owners.device)[:, None]
+    best = scores.masked_fill(~own, -torch.inf).amax(dim=1, keepdim=True)
+    rivals = ((scores >= best) & ~own).sum(dim=1)
+    return torch.where(own.any(dim=1), 1 + rivals, 0)
+
+
+def _owner_ranks(scores: Tensor, owners: Tensor) -> Tensor:
+    """Ranks of the right images from some columns [images, b]; the right image is one of those at or above itself."""
+    refuse_non_finite(scores)
+    return (scores >= scores.gather(0, owners[None])).sum(dim=0)

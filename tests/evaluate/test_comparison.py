@@ -1,0 +1,124 @@
+import json
+import re
+
+import pytest
+
+from litotes.errors import UserError
+from litotes.evaluate.report import sections, write_comparison_report
+
+
+def mcq(total, **changes):
+    return {
+        "task": "mcq", "total": total, "positive": 0.862, "n_positive": 600, "negative": 0.003, "n_negative": 400,
+        "hybrid": None, "n_hybrid": 0, "n": 1000, "ties": 0, "chance": 0.25, "split_sha256": "m", **changes,
+    }  # fmt: skip
+
+
+def retrieval(rsum, negated=False):
+    recall = {"1": rsum / 600, "5": rsum / 600, "10": rsum / 600}
+    return {
+        "task": "zeroshot_retrieval", "negated": negated, "i2t": recall, "t2i": recall, "rsum": rsum, "n_images": 100,
+        "n_texts": 200, "split_sha256": "r",
+    }  # fmt: skip
+
+
+def geometry(radius):
+    kinds = ("image", "positive", "negated_positive", "negative")
+    return {
+        "task": "geometry", "radius": dict.fromkeys(kinds, 2.0), "radius_raw": dict.fromkeys(kinds, radius),
+        "angles": {"at_negative": 12.34, "at_negated_positive": None}, "norm": "unit", "curvature": 0.1, "n": 50,
+        "split_sha256": "g",
+    }  # fmt: skip
+
+
+def record(**suites):
+    return {
+        "model": "tiny <b>",
+        "adapter": None,
+        "fingerprint": "f" * 64,
+        "preprocessing": {"size": 32},
+        "suites": suites,
+    }
+
+
+BASE = record(mcq=mcq(0.342), retrieval=retrieval(329.7), geometry=geometry(25.7))
+ADAPTED = record(mcq=mcq(0.8357, negative=0.7), retrieval=retrieval(316.94), geometry=geometry(28.6))
+
+
+def rows(records, title):
+    section = next(section for section in sections(records) if section.title == title)
+    return {row.label: row.cells for row in section.rows}
+
+
+def test_percent_has_one_decimal_and_differences_a_sign():
+    cells = rows({"base": BASE, "adapted": ADAPTED}, "Multiple choice on negation")["Multiple choice, all 1,000"]
+    assert [cell.text for cell in cells] == ["34.2 %", "83.6 %"]
+    assert [cell.difference for cell in cells] == ["", "+49.4"]
+    assert [cell.verdict for cell in cells] == ["", "better"]
+    assert cells[1].bar == pytest.approx(0.8357)
+    cells = rows({"base": BASE, "adapted": ADAPTED}, "Retrieval")["Retrieval, plain captions: rSum"]
+    assert [(cell.text, cell.difference, cell.verdict) for cell in cells] == [
+        ("329.7", "", ""), ("316.9", "\N{MINUS SIGN}12.8", "worse")
+    ]  # fmt: skip
+
+
+def test_a_change_that_rounds_to_nothing_is_neither_better_nor_worse():
+    cells = rows({"a": BASE, "b": record(mcq=mcq(0.34204))}, "Multiple choice on negation")[
+        "Multiple choice, all 1,000"
+    ]
+    assert (cells[1].difference, cells[1].verdict) == ("±0.0", "same")
+
+
+def test_a_type_without_questions_has_no_row():
+    labels = list(rows({"base": BASE}, "Multiple choice on negation"))
+    assert labels == ["Affirmed (“A and B”), 600", "Negated (“no N”), 400", "Multiple choice, all 1,000"]
+
+
+def test_geometry_is_not_judged():
+    cells = rows({"base": BASE, "adapted": ADAPTED}, "Geometry")
+    raw = cells["Radius of negative N, as encoded"]
+    assert [(cell.text, cell.difference, cell.verdict) for cell in raw] == [("25.70", "", ""), ("28.60", "+2.90", "")]
+    assert raw[0].bar == pytest.approx(25.7 / 28.6)
+    assert [cell.text for cell in cells["Angle at N, between P and P′"]] == ["12.3°", "12.3°"]
+    assert [cell.text for cell in cells["Angle at P′, between N and P"]] == ["–", "–"]
+
+
+def test_a_suite_that_one_model_lacks_is_a_dash():
+    cells = rows({"base": record(mcq=mcq(0.3)), "adapted": ADAPTED}, "Retrieval")["Retrieval, plain captions: rSum"]
+    assert [(cell.text, cell.difference) for cell in cells] == [("–", ""), ("316.9", "")]
+
+
+def test_a_second_suite_of_a_task_is_told_apart_by_its_name():
+    both = record(mcq=mcq(0.3), mcq_held_out=mcq(0.4))
+    assert [s.title for s in sections({"base": both})] == [
+        "Multiple choice on negation", "Multiple choice on negation: mcq_held_out"
+    ]  # fmt: skip
+
+
+def test_the_page_is_self_contained_and_escapes_what_it_shows(tmp_path):
+    page, data = tmp_path / "out" / "report.html", tmp_path / "out" / "report.json"
+    write_comparison_report(page, data, {"base": BASE, "<i>adapted</i>": ADAPTED})
+    html = page.read_text(encoding="utf-8")
+    assert "<i>adapted" not in html
+    assert "tiny &lt;b&gt;" in html
+    assert not re.search(r"(?:src|href)=|@import|url\(", html)
+    assert "▲ +49.4" in html
+    assert "▼ \N{MINUS SIGN}12.8" in html
+    assert "NaN" not in html
+    assert set(json.loads(data.read_text())["models"]) == {"base", "<i>adapted</i>"}
+
+
+def test_one_model_alone_has_no_differences(tmp_path):
+    write_comparison_report(tmp_path / "r.html", tmp_path / "r.json", {"base": BASE})
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "difference</th>" not in html
+    assert "34.2 %" in html
+
+
+def test_other_questions_cannot_be_compared(tmp_path):
+    other = record(mcq=mcq(0.3, split_sha256="other"))
+    with pytest.raises(UserError, match="suite mcq with other questions for b than for a"):
+        write_comparison_report(tmp_path / "r.html", tmp_path / "r.json", {"a": BASE, "b": other})
+    with pytest.raises(UserError, match="no model"):
+        write_comparison_report(tmp_path / "r.html", tmp_path / "r.json", {})
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,211 @@
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from rich.console import Console
+
+from litotes.data.negbench import KNOWN
+from litotes.errors import UserError
+from litotes.evaluate.command import evaluate_command, run
+from litotes.evaluate.config import EvaluateConfig
+from litotes.evaluate.files import suites_from_files
+from tiny import tiny_model
+
+NOUNS = ["boat", "cat", "cup", "tree", "dog", "hat", "sun", "key", "bee", "fox", "owl", "van"]
+WORDS = [f"a {noun} and no {other}" for noun, other in zip(NOUNS, NOUNS[1:] + NOUNS[:1], strict=True)]
+
+
+def write(path, columns, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerows([columns, *rows])
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Twelve pictures, and every kind of file over them."""
+    folder = tmp_path_factory.mktemp("small set")
+    generator = np.random.default_rng(0)
+    for i, noun in enumerate(NOUNS):
+        pixels = Image.fromarray(generator.integers(0, 256, (40, 48, 3), dtype=np.uint8))
+        for path in (folder / "pictures" / f"{i}.png", folder / "classes" / f"{noun}_thing" / "one.PNG"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pixels.save(path)
+    columns = ["image_path", "correct_answer", "caption_0", "caption_1", "correct_answer_template"]
+    questions = [
+        [f"pictures/{i}.png", i % 2, f"a {NOUNS[i]}", f"no {NOUNS[i]}", ("positive", "negative")[i % 2]]
+        for i in range(12)
+    ]
+    write(folder / "mcq.csv", columns, questions)
+    captions = [[f"pictures/{i}.png", str([f"a {noun}", f"one {noun}"])] for i, noun in enumerate(NOUNS)]
+    write(folder / "retrieval.csv", ["filepath", "captions"], captions)
+    write(
+        folder / "negated.csv",
+        ["filepath", "captions"],
+        [[path, str([w])] for (path, _), w in zip(captions, WORDS, strict=True)],
+    )
+    write(
+        folder / "captions.csv",
+        ["filepath", "caption"],
+        [[f"pictures/{i}.png", f"A {NOUNS[i % 6]}."] for i in range(12)],
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return tiny_model(tmp_path_factory.mktemp("model") / "tiny", WORDS)
+
+
+def everything(model, data, **changes):
+    given = {
+        "model": model, "choice": data / "mcq.csv", "retrieval": data / "retrieval.csv",
+        "negated_retrieval": data / "negated.csv", "classification": data / "captions.csv",
+    }  # fmt: skip
+    return EvaluateConfig(**(given | changes))
+
+
+def figures(record):
+    return {name: {k: v for k, v in result.items() if k != "wall_s"} for name, result in record["suites"].items()}
+
+
+def test_the_command_prints_a_table_and_writes_the_record(model, data, tmp_path):
+    text = io.StringIO()
+    out = tmp_path / "deep" / "result.json"
+    path = evaluate_command(everything(model, data, output=out), Console(file=text, width=110))
+    assert path == out
+    record = json.loads(out.read_text())
+    assert list(record["suites"]) == ["mcq", "retrieval", "retrieval_neg", "classification"]
+    assert record["dataset"] == data.name
+    assert record["n_images"] == 12
+    assert record["suites"]["classification"]["n_texts"] == 6
+    assert record["suites"]["retrieval"]["n_texts"] == 24
+    assert record["metrics"][f"{data.name}-mcq-total_accuracy"] == record["suites"]["mcq"]["total"]
+    shown = text.getvalue()
+    assert f"{100 * record['suites']['mcq']['total']:.1f} %" in shown
+    assert "Retrieval with negated captions" in shown
+    assert "result.json" in shown.replace("\n", "")
+
+
+def test_a_second_run_gives_the_same_figures_from_its_cache(model, data, tmp_path):
+    config = everything(model, data, cache=tmp_path / "cache")
+    plain = figures(run(everything(model, data)))
+    assert figures(run(config)) == plain
+    files = sorted((tmp_path / "cache").glob("*.safetensors"))
+    assert len(files) == 1
+    files[0].write_bytes(files[0].read_bytes()[:100])  # a file cut short is computed again
+    assert figures(run(config)) == plain
+
+
+def test_class_folders_are_classes(model, data):
+    record = run(EvaluateConfig(model=model, classification=data / "classes"))
+    result = record["suites"]["classification"]
+    assert set(result["per_class"]) == {f"{noun}_thing" for noun in NOUNS}
+    assert record["prompt"] == ["a photo of a {c}."]
+    assert (record["dataset"], record["task"]) == ("classes", "zeroshot_classification")
+
+
+def test_numbered_class_folders_stand_in_the_order_of_their_numbers(tmp_path):
+    for name in ("10", "2", "0"):
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (4, 4)).save(tmp_path / name / "x.jpg")
+    (suite,) = suites_from_files(EvaluateConfig(model=tmp_path, classification=tmp_path))
+    assert list(suite.classnames) == ["0", "2", "10"]
+    (tmp_path / "3").mkdir()
+    with pytest.raises(UserError, match=r"3 without a picture"):
+        suites_from_files(EvaluateConfig(model=tmp_path, classification=tmp_path))
+
+
+def test_templates_come_from_a_file(model, data, tmp_path):
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("a {c}\n\n  the {}  \n")
+    (suite,) = suites_from_files(EvaluateConfig(model=model, classification=data / "classes", templates=prompts))
+    assert list(suite.templates) == ["a {c}", "the {}"]
+
+
+def test_options_of_a_published_file_have_kinds(data, monkeypatch):
+    (suite,) = suites_from_files(EvaluateConfig(model=data, choice=data / "mcq.csv"))
+    assert suite.option_types is None
+    options = [[f"pictures/{i}.png", 0, "a", "b", "c", "d", "hybrid"] for i in range(2)]
+    columns = ["image_path", "correct_answer", *(f"caption_{o}" for o in range(4)), "correct_answer_template"]
+    path = write(data / "published.csv", columns, options)
+    (suite,) = suites_from_files(EvaluateConfig(model=data, choice=path))
+    monkeypatch.setitem(KNOWN, suite.identity().split_sha256, "COCO MCQ rephrased")
+    (suite,) = suites_from_files(EvaluateConfig(model=data, choice=path))
+    assert suite.option_types == [("hybrid", "hybrid", "positive", "negative")] * 2
+
+
+def test_missing_pictures_of_all_files_are_told_before_a_model_is_loaded(data, tmp_path):
+    mcq = write(
+        tmp_path / "mcq.csv", ["image_path", "correct_answer", "caption_0", "caption_1"], [["a.png", 0, "x", "y"]]
+    )
+    captions = write(tmp_path / "captions.csv", ["filepath", "captions"], [["b.png", "['x']"]])
+    with pytest.raises(UserError) as caught:
+        run(EvaluateConfig(model=tmp_path / "no model", choice=mcq, retrieval=captions))
+    assert "a.png" in caught.value.got
+    assert "b.png" in caught.value.got
+    with pytest.raises(UserError, match="1 of 1 pictures are missing"):
+        run(EvaluateConfig(model=tmp_path / "no model", choice=mcq))
+
+
+def test_pictures_may_live_under_another_root(model, data, tmp_path):
+    moved = write(
+        tmp_path / "mcq.csv",
+        ["image_path", "correct_answer", "caption_0", "caption_1"],
+        [["their/0.png", 0, "a boat", "a cat"]],
+    )
+    config = EvaluateConfig(model=model, choice=moved, images_root=data / "pictures", strip_prefix="their/")
+    record = run(config)
+    assert (record["suites"]["mcq"]["n"], record["suites"]["mcq"]["n_untyped"]) == (1, 1)
+
+
+def test_k_above_the_gallery_is_told_before_a_model_is_loaded(data, tmp_path):
+    with pytest.raises(UserError, match="K = 50 over 12 images"):
+        run(everything(tmp_path / "no model", data, ks=(1, 50)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "nowhere"}, "nowhere"),
+        ({"adapter": "nowhere"}, "nowhere"),
+        ({"device": "warp:9"}, "warp:9"),
+        ({"templates": "nowhere"}, "nowhere"),
+        ({"choice": "nowhere.csv"}, "nowhere.csv"),
+    ],
+)
+def test_mistakes_have_one_message(model, data, tmp_path, changes, message):
+    paths = {key: tmp_path / value if key != "device" else value for key, value in changes.items()}
+    with pytest.raises(UserError, match=message):
+        run(everything(paths.pop("model", model), data, **paths))
+
+
+def test_nothing_to_evaluate_is_a_mistake(tmp_path):
+    with pytest.raises(UserError, match="nothing to evaluate"):
+        EvaluateConfig(model=tmp_path)
+
+
+def test_a_caption_over_the_context_is_counted(model, data, tmp_path):
+    path = write(
+        tmp_path / "mcq.csv",
+        ["image_path", "correct_answer", "caption_0", "caption_1"],
+        [["0.png", 0, "boat cat cup tree dog hat sun key bee fox owl van " * 3, "a cat"]],
+    )
+    text = io.StringIO()
+    config = EvaluateConfig(model=model, choice=path, images_root=data / "pictures", output=tmp_path / "r.json")
+    evaluate_command(config, Console(file=text, width=110))
+    assert json.loads((tmp_path / "r.json").read_text())["captions_truncated"] == 1
+    assert "1 captions were cut to 16 tokens" in text.getvalue()
+    with pytest.raises(UserError, match="tokens"):
+        run(EvaluateConfig(model=model, choice=path, images_root=data / "pictures", truncation="refuse"))
+
+
+def test_the_settings_load_nothing_heavy():
+    code = "import sys, litotes.evaluate.config; assert not {'torch', 'transformers', 'rich'} & sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,223 @@
+import math
+
+import pytest
+import torch
+from evaluate_fakes import FakeEncoder, constant_encoder
+
+from litotes.errors import UserError
+from litotes.evaluate.classification import Classification, fill
+from litotes.evaluate.geometry import Geometry
+from litotes.evaluate.negation import MultipleChoice, Pairs
+from litotes.evaluate.retrieval import Retrieval
+from litotes.evaluate.suite import run_suites
+from litotes.objectives.space import SpaceConfig
+from tiny import noise_pictures as pictures
+
+AXES = [[1.0, 0, 0, 0], [0, 2.0, 0, 0], [0, 0, 0.5, 0], [0, 0, 0, 3.0]]
+CHOICE_IMAGES = {f"folder/p{i}": axis for i, axis in enumerate(AXES)}
+CHOICE_VECTORS = [
+    [[0.982, 0.1091, 0.1091, 0.1091], [0.407, 0.0904, 0.9044, 0.0904], [0.407, 0.0904, 0.0904, 0.9044]],
+    [[0.5427, 2.442, 5.4266, 0.5427], [0.0904, 0.407, 0.0904, 0.9044], [0.1091, 0.982, 0.1091, 0.1091]],
+    [[0.0904, 0.0904, 0.407, 0.9044], [0.1091, 0.1091, 0.982, 0.1091], [0.5427, 5.4266, 2.442, 0.5427]],
+    [[0.9044, 0.0904, 0.0904, 0.407], [0.5427, 5.4266, 0.5427, 2.442], [0.0904, 0.0904, 0.9044, 0.407]],
+]
+LAST = [
+    [5.5995, 1.2443, 1.2443, 1.2443], [0.2074, 0.9333, 0.2074, 0.2074],
+    [0.2074, 0.2074, 0.9333, 0.2074], [0.1091, 0.1091, 0.1091, 0.982],
+]  # fmt: skip
+OPTIONS = [tuple(f"question {q} option {o}" for o in range(4)) for q in range(4)]
+TEXTS = {
+    text: vector
+    for q, texts in enumerate(OPTIONS)
+    for text, vector in zip(texts, [*CHOICE_VECTORS[q], LAST[q]], strict=True)
+}
+TYPES = ["positive", "hybrid", "hybrid", "positive"]
+
+
+def choice(**changes):
+    parts = {
+        "name": "mcq", "pictures": pictures(4), "image_of_question": [0, 1, 2, 3], "options": OPTIONS,
+        "correct": [0, 2, 1, 3], "types": TYPES,
+    }  # fmt: skip
+    return MultipleChoice(**(parts | changes))
+
+
+def test_choice_normalises_embeddings_of_unequal_length():
+    result = choice().run(FakeEncoder(CHOICE_IMAGES, TEXTS))
+    assert (result["total"], result["positive"], result["hybrid"]) == (1, 1, 1)
+    assert (result["negative"], result["n_negative"], result["n"]) == (None, 0, 4)
+    assert result["wrong_by_type"] == {"hybrid": {}, "positive": {}}
+
+
+def test_choice_counts_what_was_chosen_instead():
+    wrong = choice(correct=[1, 2, 0, 3])
+    assert wrong.run(FakeEncoder(CHOICE_IMAGES, TEXTS))["wrong_by_type"] == {
+        "hybrid": {"option 1": 1}, "positive": {"option 0": 1}
+    }  # fmt: skip
+    named = choice(correct=[1, 2, 0, 3], option_types=[("affirmed", "b", "c", "d")] * 4)
+    assert named.run(FakeEncoder(CHOICE_IMAGES, TEXTS))["wrong_by_type"] == {
+        "hybrid": {"b": 1}, "positive": {"affirmed": 1}
+    }  # fmt: skip
+
+
+def test_several_questions_of_one_picture_and_options_in_any_order():
+    same = choice(
+        image_of_question=[3, 0], options=[OPTIONS[3], OPTIONS[0][::-1]], correct=[3, 3], types=["positive", "negative"]
+    )
+    assert same.run(FakeEncoder(CHOICE_IMAGES, TEXTS))["total"] == 1
+
+
+def test_equal_options_tie_and_are_told():
+    options = [("a", "b", "a"), ("b", "a", "c")]
+    encoder = FakeEncoder({}, {"a": [1.0, 0.1], "b": [0.0, 1.0], "c": [0.1, 0.9]}, default=[1.0, 0.0])
+    result = choice(image_of_question=[0, 1], options=options, correct=[0, 1], types=["negative"] * 2).run(encoder)
+    assert (result["total"], result["ties"], result["equal_options"]) == (0.5, 1, 1)
+    assert result["total_if_ties_go_to_first"] == 1
+
+
+def test_a_collapsed_model_scores_zero_everywhere():
+    suites = [
+        choice(correct=[0] * 4),
+        Retrieval("retrieval", pictures(12), [f"c{i}" for i in range(24)], [i % 12 for i in range(24)]),
+        Classification("classification", pictures(6), [0, 1, 2, 0, 1, 2], ["cat", "dog", "cup"]),
+        Pairs("pairs", pictures(5), {"true_over_false": (["t"] * 5, ["f"] * 5)}),
+    ]
+    results = run_suites(constant_encoder(), suites)
+    assert results["mcq"]["total"] == 0
+    assert results["mcq"]["total_if_ties_go_to_first"] == 1
+    assert results["retrieval"]["rsum"] == 0
+    assert results["classification"]["acc1"] == 0
+    assert results["classification"]["mean_per_class_recall"] == 0
+    assert results["pairs"]["true_over_false"] == 0
+    assert results["pairs"]["ties"] == {"true_over_false": 5}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "suite",
+    [
+        choice(),
+        Retrieval("retrieval", pictures(3), ["a", "b", "c"], [0, 1, 2], ks=(1,)),
+        Classification("classification", pictures(3), [0, 1, 1], ["a", "b"]),
+        Pairs("pairs", pictures(2), {"d": (["a", "b"], ["c", "d"])}),
+        Geometry("geometry", pictures(2), ["a", "b"], ["c", "d"], ["e", "f"]),
+    ],
+    ids=lambda suite: suite.name,
+)
+def test_non_finite_embeddings_stop_every_suite(suite, value):
+    for encoder in (
+        FakeEncoder({"folder/p1": [value, 1.0, 0, 0]}, {}, default=[1.0, 0, 0, 0]),
+        FakeEncoder(
+            {}, {text: [value, 1.0, 0, 0] for text in ("b", OPTIONS[1][2], "a photo of a b.")}, default=[1.0, 0, 0, 0]
+        ),
+    ):
+        with pytest.raises(UserError, match="NaN"):
+            suite.run(encoder)
+
+
+def test_retrieval_gives_string_keys_and_both_ways():
+    # picture i and its captions point the same way, except that caption 2 is nearer to picture 0
+    images = {f"folder/p{i}": torch.eye(3)[i].tolist() for i in range(3)}
+    texts = {"a": [1.0, 0, 0], "a again": [2.0, 0.1, 0], "b": [0, 1.0, 0.1], "c": [0.9, 0, 0.5]}
+    suite = Retrieval("retrieval", pictures(3), ["a", "c", "b", "a again"], [0, 2, 1, 0], ks=(1, 2))
+    result = suite.run(FakeEncoder(images, texts))
+    assert result["i2t"] == {"1": 1.0, "2": 1.0}
+    assert result["t2i"] == {"1": 0.75, "2": 1.0}
+    assert result["rsum"] == pytest.approx(375)
+    assert result["median_rank"] == {"i2t": 1.0, "t2i": 1.0}
+    assert result["n_images_with_captions"] == 3
+
+
+def test_pictures_without_a_caption_are_distractors_only():
+    suite = Retrieval("retrieval", pictures(3), ["a"], [0], ks=(1,))
+    encoder = FakeEncoder({"folder/p0": [1.0, 0.5], "folder/p1": [1.0, 0], "folder/p2": [0, 1.0]}, {"a": [1.0, 0]})
+    result = suite.run(encoder)
+    assert (result["i2t"], result["t2i"], result["n_images_with_captions"]) == ({"1": 1.0}, {"1": 0.0}, 1)
+
+
+def test_classification_averages_unit_prompts():
+    # the long embedding of the first template would win if embeddings were averaged before they are made unit
+    texts = {
+        "a cat": [100.0, 0.0], "no cat": [0.0, 1.0], "a dog": [1.0, 0.2], "no dog": [1.0, -0.2],
+    }  # fmt: skip
+    images = {"folder/p0": [1.0, 1.0], "folder/p1": [1.0, 0.0]}
+    suite = Classification("classification", pictures(2), [0, 1], ["cat", "dog"], ["a {c}", "no {}"])
+    result = suite.run(FakeEncoder(images, texts))
+    assert (result["acc1"], result["acc5"], result["mean_per_class_recall"]) == (1.0, None, 1.0)
+    torch.testing.assert_close(
+        suite.class_embeddings(FakeEncoder(images, texts)), torch.tensor([[math.sqrt(0.5)] * 2, [1.0, 0.0]])
+    )
+
+
+def test_classes_of_one_name_tie_and_are_told():
+    vectors = {"a photo of a missile.": [1.0, 0], "a photo of a ice cream.": [0, 1.0]}
+    images = {"folder/p0": [1.0, 0], "folder/p1": [1.0, 0], "folder/p2": [0, 1.0]}
+    suite = Classification("classification", pictures(3), [0, 1, 2], ["missile", "missile", "ice_cream"])
+    result = suite.run(FakeEncoder(images, vectors))
+    assert result["equal_names"] == {"missile": [0, 1]}
+    assert result["acc1"] == pytest.approx(1 / 3)
+    assert result["per_class"] == {"missile #0": 0.0, "missile #1": 0.0, "ice_cream": 1.0}
+
+
+def test_prompts_say_underscores_as_spaces_and_leave_other_braces_alone():
+    assert fill("a {c} in {braces}", "jack-o'-lantern {odd}") == "a jack-o'-lantern {odd} in {braces}"
+    assert fill("{}", "african_elephant") == "african elephant"
+
+
+def test_pairs_are_counted_by_diagnostic():
+    encoder = FakeEncoder({}, {"good": [1.0, 0.1], "fair": [1.0, 0.5], "bad": [0.0, 1.0]}, default=[1.0, 0.0])
+    suite = Pairs(
+        "pairs",
+        pictures(2),
+        {"first": (["good", "bad"], ["bad", "good"]), "second": (["fair", "good"], ["bad", "good"])},
+    )
+    result = suite.run(encoder)
+    assert (result["first"], result["second"], result["ties"], result["n"]) == (0.5, 0.5, {"first": 0, "second": 1}, 2)
+
+
+def test_geometry_gives_radii_and_angles():
+    # P at the origin's right, N above it: a right angle at P' = (0, 0) and 45 degrees at N
+    encoder = FakeEncoder({}, {"p": [2.0, 0.0], "q": [0.0, 0.0], "n": [0.0, 2.0]}, default=[3.0, 4.0])
+    suite = Geometry("geometry", pictures(2), ["p", "p"], ["q", "q"], ["n", "n"], SpaceConfig(norm="none"))
+    result = suite.run(encoder)
+    assert result["radius"] == {"image": 10.0, "positive": 4.0, "negated_positive": 0.0, "negative": 4.0}
+    assert result["radius"] == result["radius_raw"]
+    assert result["angles"]["at_negative"] == pytest.approx(45, abs=1e-4)
+    assert result["angles"]["at_negated_positive"] == pytest.approx(90, abs=1e-4)
+    unit = Geometry("geometry", pictures(2), ["p", "p"], ["q", "q"], ["n", "n"]).run(encoder)
+    assert unit["radius"] == {"image": 2.0, "positive": 2.0, "negated_positive": 0.0, "negative": 2.0}
+    assert unit["radius_raw"] == result["radius_raw"]
+
+
+def test_geometry_without_a_triangle_has_no_angle():
+    result = Geometry("geometry", pictures(1), ["p"], ["p"], ["n"]).run(FakeEncoder({}, {}, default=[1.0, 0.0]))
+    assert result["angles"] == {"at_negative": None, "at_negated_positive": None, "undefined": 1}
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: choice(types=["positive"]), "4 answers, 1 types"),
+        (lambda: choice(image_of_question=[0, 1, 2, 4]), "picture 4 at place 3"),
+        (lambda: choice(correct=[0, -1, 0, 0]), "answer -1 at place 1"),
+        (lambda: choice(options=[*OPTIONS[:3], ("a", "b")]), r"question 3 with options \['a', 'b'\]"),
+        (lambda: choice(options=[*OPTIONS[:3], ("a", "b", " ", "d")]), "question 3"),
+        (lambda: choice(options=[("a",)] * 4, correct=[0] * 4), "question 0"),
+        (lambda: Retrieval("r", pictures(12), ["a"] * 12, [0] * 11), "12 captions, 11 pictures of captions"),
+        (lambda: Retrieval("r", pictures(12), [], []), "0 captions"),
+        (lambda: Retrieval("r", pictures(12), ["a"] * 12, [12] * 12), "picture 12 at place 0"),
+        (lambda: Retrieval("r", pictures(9), ["a"] * 12, [0] * 12), "K = 10 over 9 images"),
+        (lambda: Classification("c", pictures(2), [0], ["a"]), "2 pictures, 1 labels"),
+        (lambda: Classification("c", pictures(2), [0, 1], ["a"]), "label 1 at place 1"),
+        (lambda: Classification("c", pictures(2), [0, 0], ["a", " "]), "class 1 without a name"),
+        (lambda: Classification("c", pictures(2), [0, 0], ["a"], ["a photo"]), "template 'a photo'"),
+        (lambda: Classification("c", pictures(2), [0, 0], ["a"], []), "template ''"),
+        (lambda: Pairs("p", pictures(2), {}), "diagnostics"),
+        (lambda: Pairs("p", pictures(2), {"n": (["a", "b"], ["c", "d"])}), "diagnostics"),
+        (lambda: Pairs("p", pictures(2), {"d": (["a"], ["c", "d"])}), "2 pictures, 1 true texts"),
+        (lambda: Geometry("g", pictures(2), ["a", "b"], ["a"], ["a", "b"]), "1 negated positives"),
+    ],
+)
+def test_mistakes_are_found_when_a_suite_is_built(build, message):
+    with pytest.raises(UserError, match=message):
+        build()
