@@ -1,0 +1,1 @@
+"""Encoders, adapters and the matcher that train, evaluate, search and export all take."""

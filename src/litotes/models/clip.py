@@ -1,0 +1,281 @@
+"""The one place that calls transformers' CLIPModel."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import huggingface_hub
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from jaxtyping import Float, Int
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+from transformers import CLIPConfig, CLIPModel
+from transformers.utils import logging
+
+from litotes.errors import UserError
+
+_CONFIG, _WEIGHTS = "config.json", "model.safetensors"
+_HUB_FILES = (
+    _CONFIG, _WEIGHTS, "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
+    "preprocessor_config.json",
+)  # fmt: skip
+
+_UNFIT = (ValueError, TypeError, AttributeError, StrictDataclassError)
+"""What transformers raises on sizes that do not fit each other."""
+
+LEGACY_EOS = 2
+"""End token in old configurations of OpenAI's models; transformers then pools at the largest id of a row."""
+
+Sizes = dict[str, int]
+VIT_B_32: tuple[Sizes, Sizes, int] = (
+    {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
+     "image_size": 224, "patch_size": 32},
+    {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 8,
+     "max_position_embeddings": 77, "vocab_size": 49408},
+    512,
+)  # fmt: skip
+
+
+class ClipEncoder(nn.Module):
+    """Two towers and a logit scale: un-normalised embeddings of pictures and of texts.
+
+    ``image_features(pixels [n, 3, h, w]) -> [n, d]`` and ``text_features(ids [n, length]) -> [n, d]`` are the
+    projected embeddings as CLIP gives them, before any normalisation. Ids are padded with 0 after the end token:
+    attention is causal, so neither the padding nor the length of the batch changes a row (to 1e-6).
+    """
+
+    def __init__(self, clip: CLIPModel) -> None:
+        super().__init__()
+        self.clip = clip
+        self._hashed: tuple[list[tuple[int, int]], str] = ([], "")
+
+    def image_features(self, pixels: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+        """Projected picture embeddings, un-normalised."""
+        return self.clip.get_image_features(pixel_values=pixels).pooler_output
+
+    def text_features(self, ids: Int[Tensor, "n length"]) -> Float[Tensor, "n d"]:
+        """Projected text embeddings at the end token, un-normalised."""
+        return self.clip.get_text_features(input_ids=ids).pooler_output
+
+    def grouped_text_features(self, ids: Int[Tensor, "n length"], group: int = 96) -> Float[Tensor, "n d"]:
+        """``text_features`` of many texts of unlike lengths, without paying for their padding.
+
+        Texts are sorted by length and encoded in groups of ``group``, each trimmed to its own longest; the rows come
+        back in the order given, equal to one call on all of them to 1e-6.
+        """
+        # By the padding and not by the end token: configurations of OpenAI's models on the hub name a wrong one.
+        lengths = ids.shape[1] - (ids != 0).flip(1).int().argmax(dim=1)
+        order = lengths.argsort(stable=True)
+        parts = [self.text_features(ids[rows, : int(lengths[rows].max())]) for rows in order.split(group)]
+        return torch.cat(parts)[order.argsort()]
+
+    @property
+    def scale(self) -> Tensor:
+        """exp(logit_scale), the factor on the cosine that the model was trained with (1 / temperature)."""
+        return self.clip.logit_scale.exp()
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self.clip.logit_scale.device
+
+    @property
+    def image_size(self) -> int:
+        """Side of the square input picture in pixels."""
+        return int(self.clip.config.vision_config.image_size)
+
+    @property
+    def context_length(self) -> int:
+        """Most tokens a text may have, start and end tokens included."""
+        return int(self.clip.config.text_config.max_position_embeddings)
+
+    @property
+    def activation(self) -> str:
+        """Name of the activation of both towers, as transformers spells it (``quick_gelu`` for OpenAI's)."""
+        vision, text = self.clip.config.vision_config.hidden_act, self.clip.config.text_config.hidden_act
+        return vision if vision == text else f"{vision} (vision), {text} (text)"
+
+    def base_state(self) -> dict[str, Tensor]:
+        """Weights of the base model under their own names, whatever adapter is mounted on it."""
+        state = {}
+        for name, tensor in self.clip.state_dict().items():
+            if ".lora_" not in name:
+                state[name.replace(".base_layer.", ".")] = tensor
+        return state
+
+    def base_fingerprint(self) -> str:
+        """sha256 over names, shapes, dtypes and bytes of the base weights; an adapter names the base by it.
+
+        The logit scale is left out: no embedding depends on it, and an adapter brings its own. Hashing a large model
+        takes seconds, so the result is kept until a weight is written to (torch counts that).
+        """
+        state = {name: tensor for name, tensor in self.base_state().items() if name != "logit_scale"}
+        written = [(tensor.data_ptr(), tensor._version) for tensor in state.values()]
+        if written != self._hashed[0]:
+            digest = hashlib.sha256()
+            for name, tensor in sorted(state.items()):
+                digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+                digest.update(tensor_bytes(tensor))
+            self._hashed = (written, digest.hexdigest())
+        return self._hashed[1]
+
+
+def tensor_bytes(tensor: Tensor) -> bytes:
+    """The numbers of a tensor as bytes, for hashing."""
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+def new_clip(vision: Sizes, text: Sizes, projection: int, *, eos: int, bos: int, seed: int = 0) -> ClipEncoder:
+    """A CLIP of the given sizes with random weights, quick-GELU in both towers, drawn from ``seed``.
+
+    ``eos`` must not be 2: transformers then pools at the largest id instead of the first end token. Other errors:
+    sizes that do not fit each other.
+    """
+    if eos == LEGACY_EOS:
+        raise UserError(
+            got="end token id 2",
+            expected="another id: transformers treats 2 as a legacy mark and pools at the largest id",
+            do="train the tokenizer with litotes, which puts the end token last",
+        )
+    common = {"hidden_act": "quick_gelu", "projection_dim": projection}
+    try:
+        config = CLIPConfig(
+            vision_config={**vision, **common},
+            text_config={**text, **common, "eos_token_id": eos, "bos_token_id": bos, "pad_token_id": 0},
+            projection_dim=projection,
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return ClipEncoder(CLIPModel(config)).eval()
+    except _UNFIT as error:
+        raise UserError(
+            got=f"sizes that fit no model: {error}",
+            expected="widths that are multiples of the number of heads, all sizes above 0",
+            do="choose for instance a width of 128 and pictures of 64 pixels",
+        ) from error
+
+
+def load_clip(source: str | Path, *, device: str = "cpu", allow_network: bool = False) -> ClipEncoder:
+    """A CLIP from a folder in transformers' layout (``config.json`` + ``model.safetensors``), in float32.
+
+    ``source``: as for ``local_folder``. Weights are read from safetensors alone, every name and shape must match, and
+    all values must be finite: nothing is skipped or re-initialised.
+    """
+    folder = local_folder(source, allow_network)
+    model = _described(folder)
+    _require_fitting_weights(folder, model)
+    with quiet_transformers():
+        clip = CLIPModel.from_pretrained(folder, config=model.config, local_files_only=True, dtype=torch.float32)
+    encoder = ClipEncoder(clip).eval().to(device)
+    bad = [name for name, tensor in encoder.base_state().items() if not torch.isfinite(tensor).all()]
+    if bad:
+        raise UserError(
+            got=f"{folder} with NaN or infinite numbers in {bad[0]}" + (f" and {len(bad) - 1} more" * (len(bad) > 1)),
+            expected="finite weights",
+            do="take another copy or an earlier checkpoint",
+        )
+    return encoder
+
+
+def local_folder(source: str | Path, allow_network: bool = False) -> Path:
+    """The folder of a model: ``source`` itself, or the hub's model of that name, fetched only with ``allow_network``.
+
+    Errors: no such folder, without ``allow_network``; the hub has no such model or is not reached; ``config.json`` or
+    ``model.safetensors`` is missing.
+    """
+    folder = Path(source)
+    if not folder.is_dir():
+        if not allow_network:
+            raise UserError(
+                got=f"{source!s}, which is not a folder here",
+                expected="a folder with config.json and model.safetensors",
+                do="check the path, or say --allow-network to fetch a model of this name from the hub",
+            )
+        folder = _fetched(str(source))
+    missing = [name for name in (_CONFIG, _WEIGHTS) if not (folder / name).is_file()]
+    if missing:
+        raise UserError(
+            got=f"{folder} without {' and '.join(missing)}",
+            expected="a CLIP folder in transformers' layout",
+            do="point to the folder that save_pretrained wrote",
+        )
+    return folder
+
+
+def _fetched(name: str) -> Path:
+    try:
+        return Path(huggingface_hub.snapshot_download(name, allow_patterns=list(_HUB_FILES)))
+    except (OSError, ValueError) as error:
+        raise UserError(
+            got=f"no model {name!r} from the hub: {str(error).splitlines()[0]}",
+            expected="the id of a model on the hub (owner/name), and a connection",
+            do="check the id, or give a folder",
+        ) from error
+
+
+def _described(folder: Path) -> CLIPModel:
+    """The model of ``config.json``, its layers without numbers in them."""
+    path = folder / _CONFIG
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if values.get("model_type") == "clip":
+            with quiet_transformers(), torch.device("meta"):
+                return CLIPModel(CLIPConfig.from_dict(values))
+    except _UNFIT as error:
+        raise UserError(
+            got=f"{path}: {error}",
+            expected="the configuration of a CLIP model",
+            do="take the file again from its source",
+        ) from error
+    raise UserError(
+        got=f"a model of type {values.get('model_type')!r} in {path}",
+        expected="'clip', transformers' CLIPModel",
+        do="give a CLIP model, or convert it to this layout first",
+    )
+
+
+def _require_fitting_weights(folder: Path, model: CLIPModel) -> None:
+    """Compare names and shapes by the file's header, before any number is read."""
+    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    try:
+        with safe_open(folder / _WEIGHTS, "pt") as file:
+            found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 (no mapping)
+    except SafetensorError as error:
+        raise UserError(
+            got=f"{folder / _WEIGHTS}, which cannot be read: {error}",
+            expected="a whole safetensors file",
+            do="copy or download it again",
+        ) from error
+    # Files written by transformers before version 5 also hold these counters.
+    found = {name: shape for name, shape in found.items() if not name.endswith("embeddings.position_ids")}
+    problems = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
+    problems += [f"{name} has no place in the model" for name in sorted(found.keys() - wanted.keys())]
+    problems += [
+        f"{name} has shape {found[name]} instead of {wanted[name]}"
+        for name in sorted(wanted.keys() & found.keys())
+        if found[name] != wanted[name]
+    ]
+    if problems:
+        more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        raise UserError(
+            got=f"{folder / _WEIGHTS}: {'; '.join(problems[:3])}{more}",
+            expected=f"exactly the weights of the model that {folder / _CONFIG} describes",
+            do="use the config.json that belongs to these weights",
+        )
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Without the progress bar and the warnings of transformers: what matters is checked here and told in full."""
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

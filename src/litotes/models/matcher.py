@@ -1,0 +1,174 @@
+"""The matcher: an encoder with the tokenizer, picture transform and provenance that belong to it."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+import litotes
+from litotes.backbones.preprocess import Preprocess
+from litotes.backbones.tokenizer import TextTokenizer, Truncation
+from litotes.data.images import Pictures
+from litotes.errors import UserError
+from litotes.models.clip import LEGACY_EOS, ClipEncoder, load_clip, local_folder, quiet_transformers, tensor_bytes
+
+Indices = Sequence[int]
+
+
+class Matcher:
+    """What turns pictures and texts into comparable embeddings, and can say exactly what it is.
+
+    ``encode_images`` and ``encode_texts`` give un-normalised float32 embeddings [n, d] without gradient, in eval
+    mode. Texts are sorted by length and trimmed to the longest of their batch, which changes nothing but the time.
+    Training calls ``encoder`` directly, with ``pixels`` and ``tokenizer`` for its inputs.
+    """
+
+    def __init__(self, encoder: ClipEncoder, tokenizer: TextTokenizer, preprocess: Preprocess, name: str) -> None:
+        self.encoder = encoder
+        self.tokenizer = tokenizer
+        self.preprocess = preprocess
+        self.name = name
+        self.adapter: str | None = None
+
+    @property
+    def base(self) -> str:
+        """sha256 of the base weights as they are now, whatever adapter is mounted on them."""
+        return self.encoder.base_fingerprint()
+
+    @property
+    def scale(self) -> float:
+        """The factor on the cosine that the backbone was trained with."""
+        return float(self.encoder.scale.detach())
+
+    def pixels(self, pictures: Pictures, indices: Indices) -> Float[Tensor, "n c h w"]:
+        """Preprocessed pictures, stacked."""
+        return torch.stack([self.preprocess(pictures[i]) for i in indices])
+
+    @torch.no_grad()
+    def encode_images(
+        self, pictures: Pictures, indices: Indices | None = None, batch_size: int = 128
+    ) -> Float[Tensor, "n d"]:
+        """Un-normalised embeddings of the pictures (of ``indices`` alone where given), in their order."""
+        wanted = range(len(pictures)) if indices is None else indices
+        with _eval_mode(self.encoder):
+            parts = [
+                self.encoder.image_features(
+                    self.pixels(pictures, wanted[i : i + batch_size]).to(self.encoder.device)
+                ).float()
+                for i in range(0, len(wanted), batch_size)
+            ]
+        return torch.cat(parts) if parts else torch.zeros(0, self.dimension)
+
+    @torch.no_grad()
+    def encode_texts(self, texts: Sequence[str], batch_size: int = 256) -> Float[Tensor, "n d"]:
+        """Un-normalised embeddings of the texts, in their order; equal texts are encoded once."""
+        unique = sorted(set(texts), key=lambda text: (len(text), text))
+        if not unique:
+            return torch.zeros(0, self.dimension)
+        with _eval_mode(self.encoder):
+            parts = [
+                self.encoder.text_features(self.tokenizer(unique[i : i + batch_size]).to(self.encoder.device)).float()
+                for i in range(0, len(unique), batch_size)
+            ]
+        row = {text: i for i, text in enumerate(unique)}
+        return torch.cat(parts)[[row[text] for text in texts]]
+
+    @property
+    def dimension(self) -> int:
+        """Length d of an embedding."""
+        return int(self.encoder.clip.config.projection_dim)
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of all that decides an embedding: weights, adapter, vocabulary, context, picture transform."""
+        digest = hashlib.sha256(self.base.encode())
+        for name, tensor in sorted(self.encoder.clip.state_dict().items()):
+            if ".lora_" in name:
+                digest.update(name.encode())
+                digest.update(tensor_bytes(tensor))
+        digest.update(f"{self.tokenizer.fingerprint} {self.tokenizer.context_length}".encode())
+        digest.update(json.dumps(self.preprocess.to_dict(), sort_keys=True).encode())
+        return digest.hexdigest()
+
+    def provenance(self) -> dict[str, object]:
+        """The fields that make a number traceable; they go into every result file."""
+        return {
+            "model": self.name,
+            "base_sha256": self.base,
+            "adapter": self.adapter,
+            "fingerprint": self.fingerprint,
+            "activation": self.encoder.activation,
+            "precision": "float32",
+            "preprocessing": self.preprocess.to_dict(),
+            "context_length": self.tokenizer.context_length,
+            "vocabulary_sha256": self.tokenizer.fingerprint,
+            "captions_truncated": self.tokenizer.truncated,
+            "tool_version": litotes.__version__,
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write model, tokenizer and picture transform in transformers' layout, so that other tools load it.
+
+        Errors: an adapter is mounted, which this layout cannot hold.
+        """
+        if any(".lora_" in name for name in self.encoder.clip.state_dict()):
+            raise UserError(
+                got="a model with a mounted adapter",
+                expected="a plain model to save",
+                do="save the adapter by itself, or merge it first",
+            )
+        with quiet_transformers():
+            self.encoder.clip.save_pretrained(folder)
+        self.tokenizer.save(folder)
+        self.preprocess.save(folder)
+
+
+@contextmanager
+def _eval_mode(encoder: ClipEncoder) -> Iterator[None]:
+    """Switches dropout off inside a block and restores the mode after it."""
+    was_training = encoder.training
+    encoder.eval()
+    try:
+        yield
+    finally:
+        encoder.train(was_training)
+
+
+def load_matcher(
+    source: str | Path, *, device: str = "cpu", truncation: Truncation = "truncate", allow_network: bool = False
+) -> Matcher:
+    """A matcher from one folder that holds model, tokenizer and picture transform.
+
+    Errors: those of ``load_clip``, ``TextTokenizer`` and ``Preprocess.from_config``; a tokenizer or a picture size that
+    belongs to another model.
+    """
+    folder = local_folder(source, allow_network)
+    encoder = load_clip(folder, device=device)
+    tokenizer = TextTokenizer(folder, encoder.context_length, truncation=truncation)
+    preprocess = Preprocess.from_config(folder)
+    _require_fit(encoder, tokenizer, preprocess, folder)
+    return Matcher(encoder, tokenizer, preprocess, name=Path(source).name)
+
+
+def _require_fit(encoder: ClipEncoder, tokenizer: TextTokenizer, preprocess: Preprocess, folder: Path) -> None:
+    """Refuse parts that would run together and give wrong embeddings, or stop in the middle of a run."""
+    text = encoder.clip.config.text_config
+    # Configurations before transformers 4.24 say 2, which means "the largest id of the row".
+    end = tokenizer.vocabulary_size - 1 if text.eos_token_id == LEGACY_EOS else text.eos_token_id
+    if tokenizer.eos != end or tokenizer.vocabulary_size > text.vocab_size:
+        raise UserError(
+            got=f"a vocabulary of {tokenizer.vocabulary_size} with end token {tokenizer.eos} in {folder}",
+            expected=f"at most {text.vocab_size} ids and end token {end}, as the model's config.json says",
+            do="copy the tokenizer files that belong to this model",
+        )
+    if preprocess.size != encoder.image_size:
+        raise UserError(
+            got=f"pictures of {preprocess.size} pixels by preprocessor_config.json in {folder}",
+            expected=f"{encoder.image_size} pixels, the model's own size",
+            do="copy the preprocessor_config.json that belongs to this model",
+        )

@@ -1,0 +1,1 @@
+"""One training loop; a method is a Task."""

@@ -1,0 +1,70 @@
+"""Settings of ``litotes pretrain``. Loads nothing heavy, so that the command's help stays quick."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from litotes.errors import UserError
+
+
+@dataclass(frozen=True)
+class PretrainConfig:
+    """What to pretrain on, how large and how long.
+
+    Data:
+    train_data: table (CSV, TSV, JSONL, parquet) with filepath and caption; several captions of a picture are
+        several rows
+    output: folder that receives the tokenizer, the runs and, in its folder ``model``, the result
+    images_root: folder that the table's paths start from; by default the table's own
+
+    Sizes:
+    image_size: side of the pictures in pixels
+    patch_size: side of a patch; divides the image size
+    width: of the picture tower
+    text_width: of the text tower
+    layers: blocks of each tower
+    dimension: of the embedding
+    vocabulary: ids of the byte-pair tokenizer, at most
+    context: tokens of a caption, start and end included
+
+    The run:
+    warmup_steps: of the warm-up of the picture tower on the captions' words; 0 leaves it out
+    steps: contrastive steps
+    batch_size: pairs a step
+    lr: peak learning rate
+    warmup: steps of rising rate, in each phase
+    seed: of weights and order
+    device: torch device, cpu by default
+    workers: processes that decode pictures
+    save_frequency: steps between checkpoints
+    resume: go on where the last run in --output stopped
+    """
+
+    train_data: Path
+    output: Path
+    images_root: Path | None = None
+    image_size: int = 64
+    patch_size: int = 16
+    width: int = 128
+    text_width: int = 128
+    layers: int = 4
+    dimension: int = 128
+    vocabulary: int = 2000
+    context: int = 77
+    warmup_steps: int = 300
+    steps: int = 600
+    batch_size: int = 128
+    lr: float = 1e-3
+    warmup: int = 50
+    seed: int = 0
+    device: str = "cpu"
+    workers: int = 0
+    save_frequency: int = 100
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        if self.patch_size < 1 or self.image_size < 1 or self.image_size % self.patch_size:
+            raise UserError(
+                got=f"image size {self.image_size} and patch size {self.patch_size}",
+                expected="a patch size that divides the image size",
+                do="choose for instance 64 and 16",
+            )

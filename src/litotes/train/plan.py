@@ -1,0 +1,78 @@
+"""Which examples each step sees, and at which learning rate: pure functions of the settings."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from litotes.errors import UserError
+
+
+def batch_sizes(examples: int, batch: int, drop_last: bool) -> list[int]:
+    """Sizes of the batches of one epoch, in order: full ones, then the rest unless ``drop_last``."""
+    full, rest = divmod(examples, batch)
+    return [batch] * full + ([rest] if rest and not drop_last else [])
+
+
+def useful_steps(sizes: list[int]) -> int:
+    """Steps with more than one pair; the contrastive loss of a single pair is 0 and teaches nothing."""
+    return sum(size > 1 for size in sizes)
+
+
+def require_useful_steps(examples: int, batch: int, drop_last: bool) -> None:
+    """Refuse a plan that would end "successfully" with the weights unchanged."""
+    sizes = batch_sizes(examples, batch, drop_last)
+    if useful_steps(sizes):
+        return
+    reason = (
+        f"{examples} pairs, batch {batch}" + (", drop_last" if drop_last else "") + f": {len(sizes)} steps"
+        + (", each with one pair, whose contrastive loss is 0 for ever" if sizes else "")
+    )  # fmt: skip
+    raise UserError(
+        got=reason,
+        expected="at least one step with two pairs or more",
+        do="give at least two pairs and a batch of two or more" + (", or keep the last batch" if drop_last else ""),
+    )
+
+
+def epoch_order(examples: int, seed: int, epoch: int) -> np.ndarray:
+    """A permutation of the examples that depends on seed and epoch alone, so that a resumed run repeats it."""
+    return np.random.default_rng([seed, epoch]).permutation(examples)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The examples of one step. ``step`` counts from 0 over all epochs."""
+
+    step: int
+    epoch: int
+    indices: tuple[int, ...]
+
+
+def batches(examples: int, batch: int, drop_last: bool, seed: int, steps: int, start: int = 0) -> Iterator[Batch]:
+    """The batches of steps ``start`` to ``steps``, each example once an epoch, in another order each epoch."""
+    sizes = batch_sizes(examples, batch, drop_last)
+    epoch, skip = divmod(start, len(sizes))
+    step = start
+    while step < steps:
+        order, first = epoch_order(examples, seed, epoch), sum(sizes[:skip])
+        for size in sizes[skip:]:
+            if step == steps:
+                return
+            yield Batch(step, epoch, tuple(order[first : first + size].tolist()))
+            first, step = first + size, step + 1
+        epoch, skip = epoch + 1, 0
+
+
+def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: str) -> float:
+    """Rate of a step counted from 0: linear warm-up to ``peak``, then a half cosine to 0, or constant.
+
+    Warm-up step s has peak (s + 1) / warmup; after it, cosine is peak (1 + cos(pi (s - warmup) / (steps -
+    warmup))) / 2, the rule that open_clip uses. A run shorter than its warm-up only warms up.
+    """
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    if schedule == "constant":
+        return peak
+    return 0.5 * peak * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup)))
