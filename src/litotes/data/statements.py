@@ -14,6 +14,9 @@ KINDS: tuple[Kind, ...] = ("positive", "negative", "hybrid")
 JOINT = 0.4
 """Share of false affirmations that also name a present thing ("A and N"); the others name N alone."""
 
+TWIN = 0.5
+"""Share of false hybrids that affirm what the true one affirms ("B but no A"), in training statements."""
+
 Allowed = Callable[[str, str], bool]
 
 
@@ -32,7 +35,7 @@ class OptionSet(NamedTuple):
     """One true statement about a picture and three false ones, in the kinds of NegBench.
 
     ``true`` by ``kind``: positive "A and B", negative "no N", hybrid "B but no N". ``false``, always in this
-    order: "N but no B", "N" or "A and N", "no A".
+    order: "N but no B" (or "B but no A"), "N" or "A and N", "no A".
     """
 
     true: str
@@ -75,10 +78,10 @@ def choose_things(
     order = [names[i] for i in rng.permutation(len(names))]
     pairs = ((a, b) for i, a in enumerate(order) for b in order[i + 1 :] if allowed(a, b))
     a, b = next(pairs, (order[0], order[0]))
-    present = [_words(name) for name in names]
+    present = [name_words(name) for name in names]
     for k in rng.permutation(len(vocabulary)):
         n = vocabulary[k]
-        if allowed(a, n) and allowed(b, n) and not _shares(_words(n), present):
+        if allowed(a, n) and allowed(b, n) and not _shares(name_words(n), present):
             return Things(a, b, n)
     raise UserError(
         f"no name that is absent from a picture with {', '.join(names)}",
@@ -96,6 +99,7 @@ def make_options(
     wordings: Wordings = TRAIN_WORDINGS,
     kind: Kind | None = None,
     joint: float = JOINT,
+    twin: float = 0.0,
 ) -> OptionSet:
     """Make one true and three false statements about a picture.
 
@@ -103,7 +107,9 @@ def make_options(
     example), so that only the names tell true from false; all four end with a full stop or none does.
 
     ``objects``, ``vocabulary``, ``allowed``: see :func:`choose_things`. ``kind``: of the true statement;
-    drawn evenly when None. ``joint``: share of "A and N" among the false affirmations, 0 .. 1. With b = a
+    drawn evenly when None. ``joint``: share of "A and N" among the false affirmations, 0 .. 1. ``twin``: share
+    of false hybrids that say "B but no A" instead of "N but no B", 0 .. 1: it affirms what the true hybrid
+    affirms, so that only the denied thing tells them apart (none in NegBench, so 0 by default). With b = a
     (see Things) the positive statement names one thing. Errors: as :func:`choose_things`.
     """
     a, b, n = choose_things(objects, vocabulary, rng, allowed)
@@ -119,7 +125,9 @@ def make_options(
         "hybrid": render(hybrid, stop, a=b, n=n),
     }
     affirmation = render(two, stop, a=a, b=n) if rng.random() < joint else render(one, stop, a=n)
-    false = (render(hybrid, stop, a=n, n=b), affirmation, render(absence, stop, n=a))
+    twinned = twin > 0 and a != b and rng.random() < twin
+    false_hybrid = render(hybrid, stop, a=b, n=a) if twinned else render(hybrid, stop, a=n, n=b)
+    false = (false_hybrid, affirmation, render(absence, stop, n=a))
     return OptionSet(true[chosen], false, chosen)
 
 
@@ -171,14 +179,17 @@ def negated_positive(
     return render(frame.replace("{a}", "{a} and {b}") if both else frame, stop, a=a, b=b, n=n)
 
 
-def _draw(frames: tuple[str, ...], rng: np.random.Generator) -> str:
-    return frames[int(rng.integers(len(frames)))]
+def name_words(name: str) -> frozenset[str]:
+    """Return the words of a name in a form in which "Dogs" and "dog" are the same.
 
-
-def _words(name: str) -> frozenset[str]:
-    """Return the words of a name in a form in which "Dogs" and "dog" are the same."""
+    Of two names whose words contain each other, neither may be taken for absent where the other is there.
+    """
     words = bare(name).lower().split()
     return frozenset(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words)
+
+
+def _draw(frames: tuple[str, ...], rng: np.random.Generator) -> str:
+    return frames[int(rng.integers(len(frames)))]
 
 
 def _shares(words: frozenset[str], present: list[frozenset[str]]) -> bool:

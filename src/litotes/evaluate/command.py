@@ -1,6 +1,7 @@
 """What ``litotes evaluate`` does: load, measure, print, write."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,9 +41,8 @@ def run(config: EvaluateConfig, progress: Progress = silent) -> dict[str, Any]:
 def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> Path:
     """Evaluate with a progress bar, print a table in percent, and write the record; returns the file's path."""
     screen = console or Console()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=screen, transient=True) as bars:
-        record = run(config, _shown_by(bars))
+    with progress_bars(screen) as progress:
+        record = run(config, progress)
     print_record(record, screen)
     path = write_json(config.output or Path(file_name(record)), record)
     screen.print(f"written to {path}", highlight=False, soft_wrap=True)
@@ -64,6 +64,37 @@ def print_record(record: Mapping[str, Any], screen: Console) -> None:
         screen.print(f"note: {note}", highlight=False)
 
 
+def require_device(device: str) -> None:
+    """Refuse a device that torch does not have here."""
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        # torch says a missing or misspelt device in either of these ways
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            got=f"device {device!r}: {reason}", expected="a torch device of this machine", do="try --device cpu"
+        ) from error
+
+
+@contextmanager
+def progress_bars(screen: Console, heading: str = "") -> Iterator[Progress]:
+    """A progress with one bar for pictures and one for texts, each growing with the suites; gone at the end."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    tasks: dict[str, TaskID] = {}
+    before: dict[str, int] = {}
+
+    with Bars(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(f"{heading}: {what}" if heading else what, total=0)
+            bars.update(tasks[what], completed=before.get(what, 0) + done, total=before.get(what, 0) + total)
+            if done == total:
+                before[what] = before.get(what, 0) + total
+
+        yield show
+
+
 def _notes(record: Mapping[str, Any]) -> list[str]:
     notes = []
     if record["captions_truncated"]:
@@ -78,36 +109,10 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
 
 
 def _matcher(config: EvaluateConfig) -> Matcher:
-    _require_device(config.device)
+    require_device(config.device)
     matcher = load_matcher(
         config.model, device=config.device, truncation=config.truncation, allow_network=config.allow_network
     )
     if config.adapter is not None:
         load_adapter(matcher, config.adapter, any_base=config.any_base)
     return matcher
-
-
-def _require_device(device: str) -> None:
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        # torch says a missing or misspelt device in either of these ways
-        reason = str(error).splitlines()[0]
-        raise UserError(
-            got=f"device {device!r}: {reason}", expected="a torch device of this machine", do="try --device cpu"
-        ) from error
-
-
-def _shown_by(bars: Bars) -> Progress:
-    """A progress with one bar for pictures and one for texts, each growing with the suites."""
-    tasks: dict[str, TaskID] = {}
-    before: dict[str, int] = {}
-
-    def show(what: str, done: int, total: int) -> None:
-        if what not in tasks:
-            tasks[what] = bars.add_task(what, total=0)
-        bars.update(tasks[what], completed=before.get(what, 0) + done, total=before.get(what, 0) + total)
-        if done == total:
-            before[what] = before.get(what, 0) + total
-
-    return show

@@ -1,6 +1,6 @@
 """Models side by side: tables of what changed, as a page for a person and as JSON for a program."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,13 +77,18 @@ _KINDS = {
 
 
 def write_comparison_report(
-    path_html: Path, path_json: Path, records: Records, title: str = "Before and after"
+    path_html: Path,
+    path_json: Path,
+    records: Records,
+    title: str = "Before and after",
+    notes: Sequence[str] = (),
 ) -> None:
     """Write models side by side: a self-contained page, and all their records as JSON.
 
     ``records``: by label ("base", "adapted", ...) what ``result_record`` gives; the first is what the others are
     compared with. A suite or figure that one of them lacks shows as a dash. Percent and degrees with one decimal,
-    differences in points with their sign. The JSON holds ``models`` -> label -> record.
+    differences in points with their sign. ``notes``: sentences that a reader must know, such as what was not measured.
+    The JSON holds ``models`` -> label -> record, and ``notes``.
 
     Errors: no record; models that were asked different questions under the same suite's name.
     """
@@ -92,11 +97,12 @@ def write_comparison_report(
         title=title,
         labels=list(records),
         records=records,
+        notes=notes,
         sections=sections(records),
         headlines=[row for section in sections(records) for row in section.rows if row.main],
         facts=facts(records),
     )  # fmt: skip
-    write_json(path_json, {"models": dict(records)})
+    write_json(path_json, {"models": dict(records), "notes": list(notes)})
     write_text(path_html, page)
 
 
@@ -188,7 +194,11 @@ def _pairs(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     }
     rows = [Measure(words.get(key, key), (key,), "percent", main=True) for key in result["ties"]]
     note = f"The true text against a false one of the same wording, {result['n']:,} pictures. Guessing gives 50.0 %."
-    return _titled("True over false", name, "pairs"), note, rows
+    held_out = name == "held_out_wordings"
+    title = (
+        "True over false, in wordings that no training uses" if held_out else _titled("True over false", name, "pairs")
+    )
+    return title, note, rows
 
 
 def _geometry(name: str, result: Record) -> tuple[str, str, list[Measure]]:

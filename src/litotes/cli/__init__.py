@@ -1,0 +1,103 @@
+"""The command line: a table of commands, each imported only when it is called."""
+
+import importlib
+import sys
+from dataclasses import dataclass
+
+import litotes
+from litotes.cli.options import help_text, parse
+from litotes.config import require_known
+from litotes.errors import UserError
+
+_HELP = ("-h", "--help")
+
+
+@dataclass(frozen=True)
+class Command:
+    """Where a command lives: a module with ``Settings`` (a dataclass) and ``run(settings)``."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "demo": Command("litotes.cli.demo", "adapt the small CLIP that comes with the package, and show what changed"),
+    "demo pretrain": Command("litotes.cli.demo_pretrain", "pretrain the demo's small CLIP again, from nothing"),
+    "demo extended": Command("litotes.cli.demo_extended", "train the demo's extended adapter again"),
+    "pretrain": Command("litotes.cli.pretrain", "pretrain a small CLIP from scratch on pictures with captions"),
+    "train": Command("litotes.cli.train", "adapt a CLIP model to negation on your pictures and captions"),
+    "evaluate": Command("litotes.cli.evaluate", "measure negation, retrieval and classification of a model"),
+    "data convert-cc-neg": Command("litotes.cli.convert_cc_neg", "convert CC-Neg's pickle once, safely, to parquet"),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit code: 0, or 2 after a message for a user's mistake."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in _HELP:
+        print(overview())
+        return 0
+    if words[0] == "--version":
+        print(f"litotes {litotes.__version__}")
+        return 0
+    try:
+        _run(words)
+    except (UserError, OSError) as error:
+        problem = error if isinstance(error, UserError) else _as_user_error(error)
+        print(f"litotes {words[0]}: this cannot be done as asked.\n{problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _run(words: list[str]) -> None:
+    name, rest = split_command(words)
+    module = importlib.import_module(COMMANDS[name].module)
+    if any(word in _HELP for word in rest):
+        print(help_text(name, COMMANDS[name].help, module.Settings))
+    else:
+        module.run(parse(name, module.Settings, rest))
+
+
+def _as_user_error(error: OSError) -> UserError:
+    """A file that cannot be read or written, told as a mistake; anything else of the system is not one."""
+    if error.filename is None:
+        raise error
+    return UserError(
+        got=f"{error.filename}: {error.strerror}",
+        expected="a place that can be read or written",
+        do="check the path and its permissions",
+    )
+
+
+def overview() -> str:
+    """What ``litotes --help`` prints."""
+    width = max(map(len, COMMANDS)) + 2
+    rows = [f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            f'litotes {litotes.__version__}: CLIP models that understand "not", and know when they are not sure',
+            "",
+            "usage: litotes COMMAND [options]        (litotes COMMAND --help for its options)",
+            "",
+            *rows,
+        ]
+    )
+
+
+def split_command(words: list[str]) -> tuple[str, list[str]]:
+    """The longest command name that the words begin with, and what follows it."""
+    parts = sorted(name for name in COMMANDS if name.startswith(words[0] + " "))
+    pair = " ".join(words[:2])
+    if pair in parts:
+        return pair, words[2:]
+    if parts and len(words) > 1 and not words[1].startswith("-"):
+        require_known([pair], parts, "the command line")
+    if words[0] in COMMANDS:
+        return words[0], words[1:]
+    if parts:
+        raise UserError(got=words[0], expected=f"one of {', '.join(parts)}", do=f"say what to do: {parts[0]}")
+    require_known(words[:1], COMMANDS, "the command line")
+    raise AssertionError("unreachable")

@@ -1,0 +1,121 @@
+"""``litotes train``: adapt a CLIP model to negation, and prove what changed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to adapt, on what, how, and what to measure before and after.
+
+    Model and data:
+    model: folder of a CLIP in transformers' layout
+    train_data: table (CSV, TSV, JSONL, parquet) with filepath, caption, negated_caption and, at will,
+        negated_positive and objects ("cat|boat": all things in the picture); or CC-Neg as converted by
+        ``litotes data convert-cc-neg`` (then say --cc-neg)
+    output: folder of the run: adapter (or model), checkpoints, journal, config.json, report.html and report.json
+    images_root: folder that the table's paths start from; by default the table's own
+    cc_neg: the table is CC-Neg; its last 40,000 rows stay out of training
+    remove_commas: for CC-Neg, "negated" removes them from negated captions alone, as its authors do (a cue that
+        gives the label away); "both" from all captions
+    train_num_samples: quadruplets drawn at random with the seed; 0 takes all (the paper: 20000)
+    val_fraction: share of the pictures that is kept out of training and measured, at most 1000 pictures
+    allow_network: let --model be a hub id that is downloaded
+
+    The recipe:
+    recipe: "hanclip" (the paper), "extended" (own true and false statements of each picture, from an objects
+        column), or a control: "infonce" (plain fine-tuning), "negatives" (negated captions as further negatives)
+    hanclip_weight: weight of HCO + alpha ATNL; by default the recipe's (hanclip 1, extended 0.3)
+    options_weight: weight of each picture's own statements; by default the recipe's (extended 1)
+    retention_weight: weight of InfoNCE on plain captions; by default the recipe's (extended 1.5, infonce 1)
+    alpha: weight of ATNL beside HCO
+    temperature: a number, or "model": the backbone's own, which small models trained at another scale need; by
+        default the recipe's (the paper's 0.01, extended "model")
+    curvature: c of the Poincaré ball
+    norm: length of the embeddings before they are placed in the ball
+    reading: of the paper's equations: "all_pairs" of a batch in the denominators, or what is printed, for study
+
+    What is trained:
+    towers: which of the two; by default the recipe's (text; extended both)
+    full: train the towers whole, without an adapter
+    lora_rank: of the update; by default the recipe's (2; extended 16)
+    lora_alpha: the update is scaled by alpha / sqrt(rank); by default the recipe's (1; extended 8)
+    lora_dropout: on the input of the update; by default the recipe's (0.25; extended 0)
+    lora_targets: "attention" (q, k, v) or "all" linear layers of a block; by default the recipe's (extended all)
+
+    The run:
+    epochs: passes over the quadruplets; by default the recipe's (1; extended counts steps)
+    steps: wins over epochs; by default the recipe's (only extended counts steps)
+    batch_size: pairs a step
+    lr: peak learning rate; by default the recipe's (1e-4, extended 2e-3, with --full 5e-6)
+    warmup: steps of rising rate; by default the recipe's (200, extended 20)
+    wd: weight decay
+    accum_freq: batches whose gradients are averaged before a step of the optimiser
+    precision: of the encoders; distances stay in float32
+    device: torch device, cpu by default
+    workers: processes that decode pictures
+    seed: of the choice, the held-out pictures, templates, adapter, order and dropout
+    save_frequency: steps between checkpoints
+    resume: go on where the last run in --output stopped; of a finished one, measure again and write the report
+    cache: folder that keeps the features of a frozen tower for the next run
+
+    What is measured, beside the held-out pictures:
+    choice: multiple-choice questions, as for ``litotes evaluate``
+    retrieval: captions; without it, those of the held-out pictures
+    negated_retrieval: negated captions
+    classification: class folders or a table; without it, things of the held-out pictures, if there is an objects
+        column
+    ks: ranks at which recall is counted
+    """
+
+    model: Path
+    train_data: Path
+    output: Path
+    images_root: Path | None = None
+    cc_neg: bool = False
+    remove_commas: Literal["none", "negated", "both"] = "none"
+    train_num_samples: int = 0
+    val_fraction: float = 0.1
+    allow_network: bool = False
+    recipe: Literal["hanclip", "extended", "infonce", "negatives"] = "hanclip"
+    hanclip_weight: float | None = None
+    options_weight: float | None = None
+    retention_weight: float | None = None
+    alpha: float = 1.0
+    temperature: float | Literal["model"] | None = None
+    curvature: float = 0.1
+    norm: Literal["unit", "none", "clip", "scale"] = "unit"
+    reading: Literal["all_pairs", "paper_literal", "paper_literal_sign"] = "all_pairs"
+    towers: Literal["text", "vision", "both"] | None = None
+    full: bool = False
+    lora_rank: int | None = None
+    lora_alpha: float | None = None
+    lora_dropout: float | None = None
+    lora_targets: Literal["attention", "all"] | None = None
+    epochs: int | None = None
+    steps: int | None = None
+    batch_size: int = 64
+    lr: float | None = None
+    warmup: int | None = None
+    wd: float = 0.05
+    accum_freq: int = 1
+    precision: Literal["no", "bf16", "fp16"] = "no"
+    device: str = "cpu"
+    workers: int = 0
+    seed: int = 0
+    save_frequency: int = 200
+    resume: bool = False
+    cache: Path | None = None
+    choice: Path | None = None
+    retrieval: Path | None = None
+    negated_retrieval: Path | None = None
+    classification: Path | None = None
+    ks: tuple[int, ...] = (1, 5, 10)
+
+
+def run(settings: Settings) -> None:
+    """Adapt, evaluate base and adapted, write adapter and report."""
+    from litotes.cli.training import run_training
+
+    run_training(settings)

@@ -1,0 +1,224 @@
+"""The work of ``litotes train``: from settings to adapter and report."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from litotes.cli.measuring import evaluated, geometry_suite, print_comparison, report_suites
+from litotes.cli.train import Settings
+from litotes.config import flatten, record
+from litotes.data.cc_neg import from_cc_neg
+from litotes.data.quadruplets import Quadruplets, from_table
+from litotes.data.statements import TWIN, OptionSet, make_options
+from litotes.errors import UserError
+from litotes.evaluate.command import require_device
+from litotes.evaluate.report import write_comparison_report
+from litotes.evaluate.results import write_json
+from litotes.models.lora import ALL_LINEAR, ATTENTION, LoraSettings, describe, save_adapter
+from litotes.models.matcher import Matcher, load_matcher
+from litotes.objectives.hanclip import HanclipConfig
+from litotes.train.checkpoint import require_same_settings
+from litotes.train.loop import LoopConfig
+from litotes.train.negation import NegationConfig
+from litotes.train.phase import require_place
+from litotes.train.plan import require_useful_steps
+from litotes.train.recipes import FULL_RATE, RECIPES, Recipe, adapt
+
+MOST_VALIDATION = 1000
+RUN = "run"
+_DATA = ("cc_neg", "remove_commas", "train_num_samples", "val_fraction", "seed")
+_MAY_CHANGE = ("loop.save_every", "loop.keep", "loop.workers")
+
+
+def run_training(settings: Settings) -> None:
+    """Everything is read and checked before the model is loaded; the report is written last."""
+    screen = Console()
+    recipe = recipe_of(settings)
+    require_device(settings.device)
+    require_place(settings.output, (RUN,), settings.resume)
+    recorded = {"settings": record(settings), "recipe": record(recipe)}
+    require_unchanged(settings.output / "config.json", recorded)
+    data = load_data(settings)
+    train_part, held = split(data, settings.val_fraction, settings.seed)
+    require_useful_steps(len(train_part), recipe.loop.batch_size, recipe.loop.drop_last)
+    options = own_statements(train_part, settings) if recipe.negation.options else None
+    questions = report_suites(data, held, settings)
+    matcher = load_matcher(settings.model, device=settings.device, allow_network=settings.allow_network)
+    write_json(settings.output / "config.json", recorded)
+    recipe = scaled(recipe, matcher, train_part)
+    suites = [*questions.suites, geometry_suite(held, recipe)]
+    screen.print(_opening(train_part, held, recipe, settings), highlight=False, soft_wrap=True)
+    extra: dict[str, object] = {"seed": settings.seed, "recipe": settings.recipe}
+    base = evaluated("measuring base", matcher, suites, settings, screen) | extra
+    adapt(
+        matcher, train_part, recipe, settings.output / RUN, options=options, cache=settings.cache,
+        resume=settings.resume,
+    )  # fmt: skip
+    saved = save(matcher, recipe, settings.output)
+    if recipe.full:
+        extra["pretrained"] = f"all weights of {recipe.full} tuned"
+    records = {"base": base, "adapted": evaluated("measuring adapted", matcher, suites, settings, screen) | extra}
+    page = settings.output / "report.html"
+    write_comparison_report(page, page.with_suffix(".json"), records, notes=questions.notes)
+    print_comparison(records, questions.notes, screen)
+    screen.print(f"{saved.name:<8} {saved}\nreport   {page}", highlight=False, soft_wrap=True)
+
+
+def require_unchanged(path: Path, recorded: dict[str, dict[str, object]]) -> None:
+    """Refuse to go on with another recipe or choice of data than ``path`` records of the run, if it is there.
+
+    Model, pictures and texts are compared by content when the run goes on.
+    """
+    if not path.is_file():
+        return
+    before = json.loads(path.read_text(encoding="utf-8"))
+    require_same_settings(path, _decisive(before), _decisive(recorded))
+
+
+def _decisive(recorded: dict[str, dict[str, object]]) -> dict[str, object]:
+    recipe = {key: value for key, value in flatten(recorded["recipe"]).items() if key not in _MAY_CHANGE}
+    return {**recipe, **{key: recorded["settings"][key] for key in _DATA}}
+
+
+def load_data(settings: Settings) -> Quadruplets:
+    """The quadruplets that the settings name, drawn down to ``train_num_samples``."""
+    if settings.cc_neg:
+        return from_cc_neg(
+            settings.train_data, settings.images_root or settings.train_data.parent,
+            remove_commas=settings.remove_commas, count=settings.train_num_samples or None, seed=settings.seed,
+        )  # fmt: skip
+    data = from_table(settings.train_data, settings.images_root, seed=settings.seed)
+    return data.choose(settings.train_num_samples, settings.seed) if settings.train_num_samples else data
+
+
+def split(data: Quadruplets, fraction: float, seed: int) -> tuple[Quadruplets, Quadruplets]:
+    """Training part and held-out part; all rows of a picture fall on the same side."""
+    names = sorted({data.pictures.name(i) for i in range(len(data))})
+    count = min(MOST_VALIDATION, round(fraction * len(names))) if 0 < fraction < 1 else 0
+    if not 0 < count < len(names):
+        raise UserError(
+            got=f"--val-fraction {fraction} of {len(names)} pictures",
+            expected="a fraction between 0 and 1 that leaves at least one picture on either side",
+            do="give another fraction, or more pictures",
+        )
+    kept_out = {names[i] for i in np.random.default_rng([seed, 7]).permutation(len(names))[:count]}
+    sides: tuple[list[int], list[int]] = ([], [])
+    for i in range(len(data)):
+        sides[data.pictures.name(i) in kept_out].append(i)
+    return data.take(sides[False]), data.take(sides[True])
+
+
+def own_statements(data: Quadruplets, settings: Settings) -> list[OptionSet]:
+    """True and false statements of each picture, from the objects column."""
+    if data.objects is None:
+        raise UserError(
+            got=f"{settings.train_data} without an objects column",
+            expected='the things in each picture ("cat|boat"), from which true and false statements are made',
+            do="add the column, or take the recipe hanclip",
+        )
+    blank = [data.pictures.name(i) for i, objects in enumerate(data.objects) if not objects]
+    if blank:
+        more = ", ..." if len(blank) > 10 else ""
+        raise UserError(
+            got=f"{len(blank)} pictures without objects: {', '.join(blank[:10])}{more}",
+            expected="the name of at least one thing in every picture",
+            do="fill the column in these rows, or leave them out",
+        )
+    vocabulary = sorted({name for objects in data.objects for name in objects})
+    rng = np.random.default_rng([settings.seed, 2])
+    return [make_options(objects, vocabulary, rng, twin=TWIN) for objects in data.objects]
+
+
+def recipe_of(settings: Settings) -> Recipe:
+    """The named recipe with everything that the settings say otherwise."""
+    recipe = RECIPES[settings.recipe]()
+    changed = replace(recipe, negation=_negation(recipe, settings), loop=_loop(recipe, settings))
+    if not changed.negation.needed():
+        raise UserError(got="every weight 0", expected="a term to train", do="set one weight above 0")
+    towers = settings.towers or (recipe.lora.towers if recipe.lora else "both")
+    if settings.full:
+        _refuse_adapter_options(settings)
+        return replace(changed, lora=None, full=towers)
+    return replace(changed, lora=_lora(recipe.lora or LoraSettings(), towers, settings))
+
+
+def _negation(recipe: Recipe, settings: Settings) -> NegationConfig:
+    given = {"hanclip": settings.hanclip_weight, "options": settings.options_weight,
+             "retention": settings.retention_weight}  # fmt: skip
+    weights: dict[str, Any] = {name: weight for name, weight in given.items() if weight is not None}
+    for name, weight in weights.items():
+        if not 0 <= weight < float("inf"):
+            raise UserError(
+                got=f"--{name}-weight {weight}", expected="a number from 0 on", do="give 0 to leave the term out"
+            )
+    temperature = recipe.negation.objective.hco.temperature if settings.temperature is None else settings.temperature
+    # Under "scale" the length is measured on the model when it is loaded.
+    hco = replace(
+        recipe.negation.objective.hco, curvature=settings.curvature, temperature=temperature, norm=settings.norm,
+        reading=settings.reading, image_norm=1.0 if settings.norm == "scale" else None,
+    )  # fmt: skip
+    return replace(recipe.negation, objective=HanclipConfig(hco, settings.alpha), **weights)
+
+
+def _loop(recipe: Recipe, settings: Settings) -> LoopConfig:
+    loop = recipe.loop
+    rate = FULL_RATE if settings.full else loop.lr
+    steps = settings.steps if settings.steps is not None else 0 if settings.epochs is not None else loop.steps
+    return replace(
+        loop, batch_size=settings.batch_size, epochs=loop.epochs if settings.epochs is None else settings.epochs,
+        steps=steps, lr=rate if settings.lr is None else settings.lr, weight_decay=settings.wd,
+        warmup=loop.warmup if settings.warmup is None else settings.warmup, accumulation=settings.accum_freq,
+        precision=settings.precision, seed=settings.seed, save_every=settings.save_frequency,
+        workers=settings.workers,
+    )  # fmt: skip
+
+
+def _lora(lora: LoraSettings, towers: str, settings: Settings) -> LoraSettings:
+    targets = {None: lora.targets, "attention": ATTENTION, "all": ALL_LINEAR}[settings.lora_targets]
+    return replace(
+        lora, towers=towers, targets=targets,
+        rank=lora.rank if settings.lora_rank is None else settings.lora_rank,
+        alpha=lora.alpha if settings.lora_alpha is None else settings.lora_alpha,
+        dropout=lora.dropout if settings.lora_dropout is None else settings.lora_dropout,
+    )  # fmt: skip
+
+
+def _refuse_adapter_options(settings: Settings) -> None:
+    names = ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets")
+    given = ["--" + name.replace("_", "-") for name in names if getattr(settings, name) is not None]
+    if given:
+        raise UserError(
+            got=f"--full with {', '.join(given)}",
+            expected="either whole towers or an adapter",
+            do="leave out --full, or the options of the adapter",
+        )
+
+
+def scaled(recipe: Recipe, matcher: Matcher, data: Quadruplets, sample: int = 256) -> Recipe:
+    """For ``norm = "scale"``: the mean length of the base's picture embeddings, measured on a few pictures."""
+    hco = recipe.negation.objective.hco
+    if hco.norm != "scale":
+        return recipe
+    length = float(matcher.encode_images(data.pictures, range(min(sample, len(data)))).norm(dim=-1).mean())
+    measured = replace(recipe.negation.objective, hco=replace(hco, image_norm=length))
+    return replace(recipe, negation=replace(recipe.negation, objective=measured))
+
+
+def save(matcher: Matcher, recipe: Recipe, output: Path) -> Path:
+    """Write the adapter, or the whole model where the towers were trained whole, and return its folder."""
+    if recipe.lora is None:
+        matcher.save(output / "model")
+        return output / "model"
+    save_adapter(matcher, recipe.lora, output / "adapter")
+    matcher.adapter = f"{output / 'adapter'} ({describe(recipe.lora)})"
+    return output / "adapter"
+
+
+def _opening(train_part: Quadruplets, held: Quadruplets, recipe: Recipe, settings: Settings) -> str:
+    """What is about to be done, in two lines."""
+    what = f"all weights of {recipe.full}" if recipe.lora is None else describe(recipe.lora)
+    return f"{len(train_part):,} quadruplets to train on, {len(held):,} held out\nrecipe {settings.recipe}: {what}"

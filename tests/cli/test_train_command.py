@@ -1,0 +1,403 @@
+import json
+import re
+
+import pytest
+import torch
+from drawn_table import COLUMNS, SMALL, litotes, litotes_apart, table, words, write
+
+from litotes.cli import measuring, training
+from litotes.cli.options import parse
+from litotes.cli.train import Settings
+from litotes.models.lora import load_adapter
+from litotes.models.matcher import load_matcher
+from litotes.train.journal import read_journal
+from litotes.train.negation import Negation
+
+SHORT = {"val_fraction": 0.34, "batch_size": 4, "steps": 2, "warmup": 0}
+SUITES = ["mcq", "pairs", "held_out_wordings", "retrieval", "classification", "geometry"]
+TERMS = {
+    "hanclip": ["loss", "hco", "atnl"],
+    "extended": ["loss", "hco", "atnl", "options", "retention"],
+    "infonce": ["loss", "retention"],
+    "negatives": ["loss", "negatives"],
+}
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    return table(tmp_path_factory.mktemp("drawn pictures"))
+
+
+@pytest.fixture(scope="module")
+def model(pairs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small model")
+    assert litotes("pretrain", train_data=pairs, output=folder / "run", **SMALL) == 0
+    return folder / "run" / "model"
+
+
+@pytest.fixture
+def train(model, pairs, tmp_path):
+    def run(**options):
+        given = {"model": model, "train_data": pairs, "output": tmp_path / "run", **SHORT}
+        return litotes("train", **(given | options))
+
+    return run
+
+
+def report(folder):
+    return json.loads((folder / "report.json").read_text())
+
+
+def figures(folder):
+    """What base and adapted got, without the seconds it took."""
+    models = report(folder)["models"]
+    return {
+        label: {name: {k: v for k, v in suite.items() if k != "wall_s"} for name, suite in record["suites"].items()}
+        for label, record in models.items()
+    }
+
+
+def settings(*line, needed=("--model", "m", "--train-data", "t.csv", "--output", "o")):
+    return parse("train", Settings, [*needed, *line])
+
+
+@pytest.mark.parametrize("recipe", TERMS)
+def test_each_recipe_leaves_an_adapter_and_a_report_that_agree(recipe, train, model, tmp_path, capsys):
+    assert train(recipe=recipe) == 0
+    run = tmp_path / "run"
+    lines = read_journal(run / "run" / "journal.jsonl")
+    assert [list(line)[4:-1] for line in lines] == [TERMS[recipe]] * 2
+    found = report(run)
+    base, adapted = found["models"]["base"], found["models"]["adapted"]
+    assert list(base["suites"]) == list(adapted["suites"]) == SUITES
+    assert found["notes"] == []
+    assert (base["adapter"], base["pretrained"], base["recipe"]) == (None, "base", recipe)
+    assert base["fingerprint"] == load_matcher(model).fingerprint
+    loaded = load_matcher(model)
+    load_adapter(loaded, run / "adapter")
+    assert adapted["fingerprint"] == loaded.fingerprint != base["fingerprint"]
+    assert str(run / "adapter") in adapted["adapter"]
+    assert base["split_sha256"] == adapted["split_sha256"]
+    page = (run / "report.html").read_text()
+    for title in ("Multiple choice on negation", "Zero-shot classification", "Retrieval", "Geometry"):
+        assert title in page
+    shown = capsys.readouterr().out
+    assert "12 quadruplets to train on, 6 held out" in shown
+    assert f"recipe {recipe}: rsLoRA on " in shown
+    for text in ("base", "adapted", "difference", "Multiple choice, all 18", "Angle at N", str(run / "report.html")):
+        assert text in shown.replace("\n", "")
+
+
+def test_the_adapter_is_what_evaluate_takes(train, model, pairs, tmp_path):
+    assert train() == 0
+    captions = write(tmp_path / "captions.csv", [["00.png", "a red ball"], ["01.png", "a box"]], COLUMNS[:2])
+    out = tmp_path / "result.json"
+    code = litotes(
+        "evaluate", model=model, adapter=tmp_path / "run" / "adapter", retrieval=captions, images_root=pairs.parent,
+        ks="1,2", output=out,
+    )  # fmt: skip
+    assert code == 0
+    record = json.loads(out.read_text())
+    assert record["fingerprint"] == report(tmp_path / "run")["models"]["adapted"]["fingerprint"]
+    assert record["suites"]["retrieval"]["i2t"]["2"] == 1
+
+
+def test_whole_towers_are_saved_as_a_model(train, model, tmp_path, capsys):
+    assert train(full=True, lr=1e-2) == 0
+    made, before = load_matcher(tmp_path / "run" / "model"), load_matcher(model)
+    adapted = report(tmp_path / "run")["models"]["adapted"]
+    assert adapted["fingerprint"] == made.fingerprint != before.fingerprint
+    assert adapted["pretrained"] == "all weights of text tuned"
+    assert not (tmp_path / "run" / "adapter").exists()
+    assert "recipe hanclip: all weights of text" in capsys.readouterr().out
+    weights, old = made.encoder.base_state(), before.encoder.base_state()
+    assert {name.split("_")[0] for name in old if not weights[name].equal(old[name])} == {"text"}
+
+
+@pytest.mark.parametrize("full", [{}, {"full": True}])
+def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(full, train, tmp_path, monkeypatch):
+    given = {**full, "steps": 4, "lr": 1e-2, "save_frequency": 2, "recipe": "extended"}
+    assert train(output=tmp_path / "whole", **given) == 0
+
+    calls, terms = [], Negation.terms
+
+    def stop(task, batch):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return terms(task, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Negation, "terms", stop)
+        assert train(**given) == 130
+    assert not (tmp_path / "run" / "report.json").exists()
+    assert train(**given) == 2  # a run is there, and --resume was not said
+    assert train(resume=True, **given) == 0
+    assert [line["step"] for line in read_journal(tmp_path / "run" / "run" / "journal.jsonl")] == [1, 2, 3, 4]
+    assert figures(tmp_path / "run") == figures(tmp_path / "whole")
+    fingerprints = [report(tmp_path / name)["models"]["adapted"]["fingerprint"] for name in ("run", "whole")]
+    assert fingerprints[0] == fingerprints[1]
+
+
+def test_a_finished_run_without_its_report_is_only_measured_again(train, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "write_comparison_report", _stop)
+        assert train() == 130
+    run = tmp_path / "run"
+    assert not (run / "report.html").exists()
+    journal = (run / "run" / "journal.jsonl").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(Negation, "terms", _stop)  # nothing is trained
+        assert train(resume=True) == 0
+    assert (run / "run" / "journal.jsonl").read_bytes() == journal
+    assert (run / "report.html").exists()
+    first = figures(run)
+    assert train(resume=True, workers=0, save_frequency=7) == 0  # a whole one may be asked for again
+    assert figures(run) == first
+
+
+def _stop(*args, **given):
+    raise KeyboardInterrupt
+
+
+def test_a_kill_while_the_base_is_measured_is_no_obstacle(train, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "evaluated", _stop)
+        assert train() == 130
+    assert train(resume=True) == 0
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+def test_what_is_read_again_on_resume_must_be_the_same(train, tmp_path, capsys):
+    assert train() == 0
+    capsys.readouterr()
+    assert train(resume=True, lr=0.5, val_fraction=0.2) == 2
+    message = capsys.readouterr().err
+    assert "loop.lr = 0.5 (was 0.0001)" in message
+    assert "val_fraction = 0.2 (was 0.34)" in message
+    # Said in other words, the settings are the same.
+    assert train(resume=True, lr=1e-4, towers="text", lora_rank=2) == 0
+
+
+def test_a_file_of_options_is_overruled_by_words(train, tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text('recipe = "infonce"\nlr = 0.5\nbatch-size = 3\nlora_targets = "all"\nks = [1, 3]\n')
+    given = words(**SHORT | {"config": file, "lr": 1e-3})
+    found = settings(*given)
+    assert (found.recipe, found.lr, found.batch_size, found.ks) == ("infonce", 1e-3, 4, (1, 3))
+    assert train(config=file, lr=1e-3) == 0
+    recorded = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert recorded["settings"]["recipe"] == "infonce"
+    assert recorded["recipe"]["loop"]["lr"] == 1e-3
+    assert recorded["recipe"]["lora"]["targets"] == list(training.ALL_LINEAR)
+    assert list(report(tmp_path / "run")["models"]["base"]["suites"]["retrieval"]["i2t"]) == ["1", "3"]
+
+
+def test_the_configs_that_come_along_are_whole_recipes(pytestconfig):
+    folder = pytestconfig.rootpath / "configs"
+    needed = ("--model", "m", "--train-data", "t.csv", "--output", "o")
+    small = parse("train", Settings, [*needed, "--config", str(folder / "extended" / "small-clip.toml")])
+    assert training.recipe_of(small) == training.recipe_of(settings("--recipe", "extended"))
+    paper = parse("train", Settings, [*needed, "--config", str(folder / "hanclip" / "clip-b32-text.toml")])
+    assert training.recipe_of(paper) == training.recipe_of(settings())
+    assert (paper.cc_neg, paper.train_num_samples) == (True, 20_000)
+
+
+def test_a_recipe_brings_its_own_settings_and_words_change_them():
+    hanclip, extended = (training.recipe_of(settings("--recipe", name)) for name in ("hanclip", "extended"))
+    assert (hanclip.lora.towers, hanclip.lora.rank, hanclip.loop.lr, hanclip.loop.warmup) == ("text", 2, 1e-4, 200)
+    assert (extended.lora.towers, extended.lora.rank, extended.loop.lr) == ("both", 16, 2e-3)
+    assert extended.loop.steps > 0 == hanclip.loop.steps
+    assert hanclip.negation.objective.hco.temperature == 0.01
+    assert extended.negation.objective.hco.temperature == "model"
+    changed = training.recipe_of(
+        settings(
+            "--recipe", "extended", "--epochs", "2", "--towers", "text", "--hanclip-weight", "0", "--alpha", "0",
+            "--lora-targets", "attention", "--lora-alpha", "3", "--lora-dropout", "0.1", "--warmup", "0",
+            "--temperature", "0.2",
+        )
+    )  # fmt: skip
+    assert (changed.loop.epochs, changed.loop.steps, changed.loop.warmup, changed.lora.towers) == (2, 0, 0, "text")
+    assert (changed.negation.hanclip, changed.negation.options, changed.negation.objective.alpha) == (0, 1, 0)
+    assert (changed.lora.targets, changed.lora.alpha, changed.lora.dropout) == (training.ATTENTION, 3, 0.1)
+    assert changed.negation.objective.hco.temperature == 0.2
+    full = training.recipe_of(settings("--full", "--towers", "vision"))
+    assert (full.lora, full.full, full.loop.lr) == (None, "vision", 5e-6)
+
+
+def test_scaled_features_are_measured_on_the_base_and_shown_as_trained(train, model, pairs, tmp_path):
+    assert train(norm="scale", temperature="model") == 0
+    base = report(tmp_path / "run")["models"]["base"]["suites"]["geometry"]
+    assert base["norm"] == "scale"
+    lengths = load_matcher(model).encode_images(training.from_table(pairs).pictures).norm(dim=-1)
+    assert base["radius"]["image"] == pytest.approx(2, abs=0.1)
+    assert base["radius_raw"]["image"] == pytest.approx(2 * float(lengths.mean()), rel=0.1)
+
+
+def test_pictures_are_held_out_with_all_their_captions(pairs, tmp_path):
+    rows = [line.split(",") for line in pairs.read_text().splitlines()[1:]]
+    twice = write(tmp_path / "twice.csv", [*rows, *rows])
+    data = training.from_table(twice, pairs.parent)
+    part, held = training.split(data, 0.25, seed=1)
+    names = [{some.pictures.name(i) for i in range(len(some))} for some in (part, held)]
+    assert names[0].isdisjoint(names[1])
+    assert (len(names[1]), len(held), len(part)) == (4, 8, 28)  # a quarter of 18 pictures is 4.5
+    again, other = training.split(data, 0.25, seed=1)[1], training.split(data, 0.25, seed=2)[1]
+    assert held.fingerprint() == again.fingerprint() != other.fingerprint()
+    assert training.split(data, 0.25, 1)[1].captions == held.captions
+    # Each held-out picture stands once among the pictures, and both its captions are queries.
+    asked = measuring.report_suites(data, held, settings("--ks", "1,2"))
+    retrieval = next(suite for suite in asked.suites if suite.name == "retrieval")
+    assert len(retrieval.pictures) == 4
+    for caption, owner in zip(retrieval.captions, retrieval.image_of_caption, strict=True):
+        row = next(row for row in rows if row[0] == retrieval.pictures.name(owner))
+        assert caption == row[1]
+
+
+def test_questions_about_held_out_pictures_are_true_where_they_say_so(pairs):
+    data = training.from_table(pairs)
+    _, held = training.split(data, 0.5, seed=0)
+    asked = {suite.name: suite for suite in measuring.report_suites(data, held, settings()).suites}
+    things = {held.pictures.name(i): set(held.objects[i]) for i in range(len(held))}
+    mcq = asked["mcq"]
+    assert len(mcq.options) == 3 * len(held)
+    for options, answer, image, kind in zip(mcq.options, mcq.correct, mcq.image_of_question, mcq.types, strict=True):
+        there = things[mcq.pictures.name(image)]
+        assert [says(option, there) for option in options] == [i == answer for i in range(4)]
+        assert ("not" in options[answer]) == (kind != "positive")
+    classification = asked["classification"]
+    shown = [name.split(" ")[1] for name in classification.classnames]
+    for i, label in enumerate(classification.labels):
+        assert things[classification.pictures.name(i)] & set(shown) == {shown[label]}
+    assert len(set(classification.labels)) == len(shown) >= 2
+    held_out = asked["held_out_wordings"].pairs
+    assert list(held_out) == ["hybrid_absent_over_present", "absence_absent_over_present"]
+    assert all(true != false for texts in held_out.values() for true, false in zip(*texts, strict=True))
+
+
+def says(statement, there):
+    """Whether a statement in NegBench's wording is true of a picture with these things."""
+    affirmed, _, denied = re.sub(r"\b(includes|an?|This image|does|include)\b|\.", "", statement).partition("not")
+    named, absent = ({word for word in part.split() if word not in ("and", "but")} for part in (affirmed, denied))
+    return named <= there and not absent & there
+
+
+def test_without_names_of_things_what_was_not_measured_is_said(train, model, tmp_path, capsys):
+    plain = table(tmp_path / "plain", columns=COLUMNS[:3])
+    assert train(train_data=plain) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    page, found = (tmp_path / "run" / "report.html").read_text(), report(tmp_path / "run")
+    assert list(found["models"]["adapted"]["suites"]) == ["pairs", "retrieval", "geometry"]
+    assert len(found["notes"]) == 2
+    for note, option in zip(found["notes"], ("--choice", "--classification"), strict=True):
+        assert option in note
+        assert note in shown
+        assert note in page
+    classes = write(tmp_path / "classes.csv", [["00.png", "red"], ["01.png", "blue"]], COLUMNS[:2])
+    for name in ("00.png", "01.png"):
+        (tmp_path / name).write_bytes((tmp_path / "plain" / name).read_bytes())
+    assert train(train_data=plain, output=tmp_path / "other", classification=classes) == 0
+    found = report(tmp_path / "other")
+    assert list(found["models"]["base"]["suites"]) == ["pairs", "retrieval", "classification", "geometry"]
+    assert [note.split(" was ")[0] for note in found["notes"]] == ["Multiple choice on negation"]
+
+
+def test_files_replace_the_questions_made_from_the_table(train, pairs, tmp_path):
+    questions = [["02.png", 1, "a cup", "a ball"], ["03.png", 0, "no cup", "no ball"]]
+    mcq = write(pairs.parent / "mcq.csv", questions, ["image_path", "correct_answer", "caption_0", "caption_1"])
+    negated = write(
+        pairs.parent / "negated.csv", [["02.png", "a ball, no cup"], ["03.png", "a box, no cup"]], COLUMNS[:2]
+    )
+    assert train(choice=mcq, negated_retrieval=negated, ks="1,2") == 0
+    suites = report(tmp_path / "run")["models"]["base"]["suites"]
+    assert list(suites) == [*SUITES[:4], "retrieval_neg", *SUITES[4:]]
+    assert suites["mcq"]["n"] == 2
+    assert suites["retrieval_neg"]["n_texts"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        ({"val_fraction": 0}, ("--val-fraction 0.0 of 18 pictures", "between 0 and 1")),
+        ({"val_fraction": 0.001}, ("--val-fraction 0.001 of 18 pictures", "at least one picture")),
+        ({"val_fraction": 0.999}, ("--val-fraction 0.999", "at least one picture")),
+        ({"val_fraction": 7}, ("--val-fraction 7.0",)),
+        ({"val_fraction": "nan"}, ("--val-fraction nan",)),
+        ({"val_fraction": "many"}, ("--val-fraction many", "NUMBER")),
+        ({"model": "nowhere"}, ("nowhere", "a folder")),
+        ({"train_data": "nowhere.csv"}, ("nowhere.csv",)),
+        ({"train_num_samples": 99}, ("99 quadruplets asked for", "1 .. 18")),
+        ({"device": "warp:9"}, ("warp:9", "--device cpu")),
+        ({"resume": True}, ("run, which is not there", "leave out --resume")),
+        ({"full": True, "lora_rank": 4}, ("--full with --lora-rank",)),
+        ({"retention_weight": -1}, ("--retention-weight -1.0",)),
+        ({"hanclip_weight": 0}, ("every weight 0",)),
+        ({"batch_size": 1}, ("each with one pair",)),
+        ({"towers": "audio"}, ("--towers audio", "text|vision|both")),
+        ({"lora_rank": 0}, ("rank 0",)),
+        ({"epoch": 3}, ("--epoch", "did you mean '--epochs'")),
+        ({"choice": "nowhere.csv"}, ("nowhere.csv",)),
+        ({"config": "nowhere.toml"}, ("nowhere.toml",)),
+        ({"alpha": -1}, ("alpha = -1.0",)),
+        ({"temperature": "hot"}, ("--temperature hot", "NUMBER|model")),
+    ],
+)
+def test_a_mistake_is_told_in_three_parts_and_nothing_is_trained(options, parts, train, tmp_path, capsys):
+    assert train(**options) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("litotes train: this cannot be done as asked.\ngot:      ")
+    assert [line.split(":")[0] for line in message.splitlines() if line[:5] in ("got: ", "expec", "do:  ")] == [
+        "got", "expected", "do",
+    ]  # fmt: skip
+    for part in parts:
+        assert part in message
+    assert not (tmp_path / "run" / "run").exists()
+    assert not (tmp_path / "run" / "report.html").exists()
+
+
+def test_mistakes_in_the_table_are_told_before_the_model_is_loaded(train, pairs, tmp_path, capsys):
+    def message(**options):
+        assert train(model=tmp_path / "no model", **options) == 2
+        assert not (tmp_path / "run").exists()
+        return capsys.readouterr().err
+
+    plain = table(tmp_path / "plain", columns=COLUMNS[:3])
+    assert "plain/pairs.csv without an objects column" in message(recipe="extended", train_data=plain)
+    assert "every weight" in message(recipe="extended", options_weight=0, hanclip_weight=0, retention_weight=0)
+    rows = [line.split(",") for line in pairs.read_text().splitlines()[1:]]
+    gaps = write(tmp_path / "gaps.csv", [*rows[:3], *([row[0], row[1], row[2], ""] for row in rows[3:])])
+    assert "pictures without objects: " in message(recipe="extended", train_data=gaps, images_root=pairs.parent)
+    lost = write(tmp_path / "lost.csv", [*rows, ["lost/1.png", "a ball", "no ball", "ball"]])
+    told = message(train_data=lost, images_root=pairs.parent)
+    assert "1 of 19 pictures are missing" in told
+    assert "lost/1.png" in told
+    odd = write(tmp_path / "odd.csv", [row[:2] for row in rows], ["filepath", "words"])
+    told = message(train_data=odd, images_root=pairs.parent)
+    assert "caption" in told
+    assert "words" in told
+
+
+def test_a_mistake_ends_a_process_with_code_2_and_no_traceback(model, tmp_path):
+    done = litotes_apart("train", model=model, train_data=tmp_path / "none.csv", output=tmp_path / "run")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[0] == "litotes train: this cannot be done as asked."
+    assert (done.stdout, "none.csv" in done.stderr) == ("", True)
+
+
+def test_a_cache_keeps_the_features_of_the_frozen_tower(train, tmp_path):
+    cache = tmp_path / "cache"
+    assert train(cache=cache) == 0
+    kept = {file.name for file in cache.iterdir()}
+    assert len(kept) == 1
+    assert train(cache=cache, output=tmp_path / "second") == 0
+    assert {file.name for file in cache.iterdir()} == kept
+    assert figures(tmp_path / "second") == figures(tmp_path / "run")
+
+
+def test_the_outcome_depends_on_no_random_state_from_outside(train, tmp_path):
+    torch.manual_seed(5)
+    assert train() == 0
+    torch.manual_seed(6)
+    assert train(output=tmp_path / "again") == 0
+    assert figures(tmp_path / "again") == figures(tmp_path / "run")
