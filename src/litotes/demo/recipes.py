@@ -1,0 +1,67 @@
+"""The demo's models and recipes: the small CLIP that ships, and how it is adapted."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from litotes.models.lora import LoraSettings, load_adapter
+from litotes.models.matcher import Matcher, load_matcher
+from litotes.objectives.hanclip import HanclipConfig
+from litotes.objectives.hco import HcoConfig
+from litotes.train.loop import LoopConfig
+from litotes.train.negation import NegationConfig
+from litotes.train.recipes import EXTENDED_LORA, Recipe, extended, infonce, negatives, paper_hanclip
+
+__all__ = [
+    "ASSETS", "EXTENDED_LORA", "base_matcher", "control_recipe", "extended_matcher", "extended_recipe",
+    "hanclip_recipe", "infonce_recipe", "negatives_recipe",
+]  # fmt: skip
+
+ASSETS = Path(__file__).parent / "assets"
+_TEXT_LORA = LoraSettings(towers="text", rank=8, alpha=5.6, dropout=0.0)
+_LOOP = LoopConfig(batch_size=64, steps=160, lr=3e-3, warmup=20, save_every=0)
+_MODEL_TEMPERATURE = HanclipConfig(hco=HcoConfig(temperature="model"))
+
+
+def base_matcher() -> Matcher:
+    """The small CLIP that comes with the package."""
+    return load_matcher(ASSETS / "model")
+
+
+def extended_matcher() -> Matcher:
+    """The small CLIP with the extended adapter that comes with the package."""
+    matcher = base_matcher()
+    load_adapter(matcher, ASSETS / "extended")
+    return matcher
+
+
+def hanclip_recipe(seed: int = 0) -> Recipe:
+    """HANCLIP for the small model: its own temperature, LoRA on q, k, v of the text tower, 160 steps of 64."""
+    recipe = paper_hanclip()
+    return _short(replace(recipe, negation=replace(recipe.negation, objective=_MODEL_TEMPERATURE)), seed)
+
+
+def infonce_recipe(seed: int = 0) -> Recipe:
+    """The control: the same adapter, pictures and steps, with plain InfoNCE on pictures and captions."""
+    return _short(infonce(), seed)
+
+
+def negatives_recipe(seed: int = 0) -> Recipe:
+    """The control in the manner of CoN-CLIP: InfoNCE with N as further text negatives, without P'."""
+    return _short(negatives(), seed)
+
+
+def extended_recipe(seed: int = 0) -> Recipe:
+    """Own options, HCO and ATNL, retention; LoRA on all linear layers of both towers, 700 steps of 64."""
+    recipe = extended()
+    return replace(recipe, loop=replace(recipe.loop, seed=seed, save_every=100, keep=1))
+
+
+def control_recipe(seed: int = 0) -> Recipe:
+    """The extended recipe's control: the same towers, steps and pictures with InfoNCE alone."""
+    recipe = extended_recipe(seed)
+    return replace(recipe, negation=NegationConfig(hanclip=0.0, retention=recipe.negation.retention))
+
+
+def _short(recipe: Recipe, seed: int) -> Recipe:
+    """The recipe on the small model's adapter and in its few steps."""
+    return replace(recipe, loop=replace(_LOOP, seed=seed), lora=_TEXT_LORA)
