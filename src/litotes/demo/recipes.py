@@ -18,7 +18,7 @@ __all__ = [
 
 ASSETS = Path(__file__).parent / "assets"
 _TEXT_LORA = LoraSettings(towers="text", rank=8, alpha=5.6, dropout=0.0)
-_LOOP = LoopConfig(batch_size=64, steps=160, lr=3e-3, warmup=20, save_every=0)
+_LOOP = LoopConfig(batch_size=64, steps=160, lr=1e-3, warmup=20, save_every=0)
 _MODEL_TEMPERATURE = HanclipConfig(hco=HcoConfig(temperature="model"))
 
 
@@ -51,7 +51,7 @@ def negatives_recipe(seed: int = 0) -> Recipe:
 
 
 def extended_recipe(seed: int = 0) -> Recipe:
-    """Own options, HCO and ATNL, retention; LoRA on all linear layers of both towers, 700 steps of 64."""
+    """Own options, HCO and ATNL, retention; LoRA on all linear layers of both towers, 1,000 steps of 64."""
     recipe = extended()
     return replace(recipe, loop=replace(recipe.loop, seed=seed, save_every=100, keep=1))
 
