@@ -18,6 +18,7 @@ import torch
 
 from litotes.data.quadruplets import Quadruplets
 from litotes.demo.recipes import (
+    TRUTHFUL,
     base_matcher,
     control_recipe,
     extended_recipe,
@@ -96,9 +97,9 @@ LONG = {name for name in ROWS if name.startswith(("extended", "control"))}
 
 
 @lru_cache(maxsize=1)
-def _pictures_of(count: int, seed: int) -> Quadruplets:
+def _pictures_of(count: int, seed: int, truthful: float) -> Quadruplets:
     """The training set of a seed, drawn once for the rows that share it."""
-    return training_quadruplets(count, seed)
+    return training_quadruplets(count, seed, truthful)
 
 
 def run_row(name: str, seed: int, folder: Path, held: object) -> None:
@@ -110,7 +111,8 @@ def run_row(name: str, seed: int, folder: Path, held: object) -> None:
     begun = time.perf_counter()
     if name != "base":
         recipe = ROWS[name](seed)
-        data = _pictures_of(SIZES.get(name, EXTENDED_QUADRUPLETS if name in LONG else QUADRUPLETS), seed)
+        truthful = TRUTHFUL if name in LONG else 0.0
+        data = _pictures_of(SIZES.get(name, EXTENDED_QUADRUPLETS if name in LONG else QUADRUPLETS), seed, truthful)
         if recipe.negation.objective.hco.norm == "scale":
             length = float(matcher.encode_images(data.pictures, range(256)).norm(dim=-1).mean())
             recipe = _hco(seed, norm="scale", image_norm=length, temperature="model")

@@ -22,7 +22,7 @@ class Settings:
 
 def run(settings: Settings) -> None:
     """Train, write the adapter, and measure it beside the base."""
-    from litotes.demo.recipes import EXTENDED_LORA, base_matcher, extended_recipe
+    from litotes.demo.recipes import EXTENDED_LORA, TRUTHFUL, base_matcher, extended_recipe
     from litotes.demo.run import print_summary, summary
     from litotes.demo.sets import evaluation, training_options, training_quadruplets
     from litotes.models.lora import save_adapter
@@ -31,7 +31,7 @@ def run(settings: Settings) -> None:
     held = evaluation()
     matcher = base_matcher()
     before = summary(matcher, held)
-    data = training_quadruplets(settings.quadruplets, settings.seed)
+    data = training_quadruplets(settings.quadruplets, settings.seed, TRUTHFUL)
     recipe = extended_recipe(settings.seed)
     options = training_options(data, settings.seed)
     adapt(matcher, data, recipe, settings.output / "run", options=options, resume=settings.resume)

@@ -12,11 +12,13 @@ from litotes.train.negation import NegationConfig
 from litotes.train.recipes import EXTENDED_LORA, Recipe, extended, infonce, negatives, paper_hanclip
 
 __all__ = [
-    "ASSETS", "EXTENDED_LORA", "base_matcher", "control_recipe", "extended_matcher", "extended_recipe",
+    "ASSETS", "EXTENDED_LORA", "TRUTHFUL", "base_matcher", "control_recipe", "extended_matcher", "extended_recipe",
     "hanclip_recipe", "infonce_recipe", "negatives_recipe",
 ]  # fmt: skip
 
 ASSETS = Path(__file__).parent / "assets"
+TRUTHFUL = 0.6
+"""Share of truthful denials among the P' of the extended recipe and its control."""
 _TEXT_LORA = LoraSettings(towers="text", rank=8, alpha=5.6, dropout=0.0)
 _LOOP = LoopConfig(batch_size=64, steps=160, lr=1e-3, warmup=20, save_every=0)
 _MODEL_TEMPERATURE = HanclipConfig(hco=HcoConfig(temperature="model"))

@@ -9,7 +9,7 @@ from litotes.data.images import ArrayPictures
 from litotes.data.quadruplets import Quadruplets, template_captions
 from litotes.data.statements import TWIN, OptionSet, make_options
 from litotes.data.wordings import HELD_OUT_WORDINGS, NEGBENCH_WORDINGS, NEW_CUE_WORDINGS, with_article
-from litotes.demo.language import describe, describe_pair, negate
+from litotes.demo.language import absent_kind, describe, describe_pair, negate
 from litotes.demo.scenes import EvaluationScene, evaluation_scene, held_out, paint_all, sample_scene, training_scenes
 from litotes.demo.things import KINDS
 from litotes.evaluate.classification import Classification
@@ -74,17 +74,33 @@ def evaluation(count: int = 1000, per_class: int = 10, seed: int = EVALUATION_SE
     return Evaluation(scenes, pictures, choice, geometry, suites)
 
 
-def training_quadruplets(count: int, seed: int) -> Quadruplets:
-    """Pictures without a held-out pair, each with P, P' from a template, and N; ``objects`` names all its things."""
+TRUTHFUL_FRAMES = (
+    "{c}, with no {n} in it", "{c} and not a single {n}", "without any {n}, {c}", "no {n} here, {c}",
+    "{c}, without {a}", "{c}, not {a}",
+)  # fmt: skip
+
+
+def training_quadruplets(count: int, seed: int, truthful: float = 0.0) -> Quadruplets:
+    """Pictures without a held-out pair, each with P, P' and N; ``objects`` names all its things.
+
+    P' comes from a template, or, for a share ``truthful`` of the pictures (the extended recipe), is P with a thing
+    denied that really is absent.
+    """
     rng = np.random.default_rng([seed, 1])
     scenes = list(islice(training_scenes(rng), count))
     pictures = ArrayPictures(paint_all(scenes, seed + 100), _names(f"train-{seed}", count))
     captions = [describe(scene, rng) for scene in scenes]
     texts = tuple(caption.text for caption in captions)
+    positives = template_captions(texts, seed)
+    rng_truthful = np.random.default_rng([seed, 3])
+    for i in np.flatnonzero(rng_truthful.random(count) < truthful):
+        kind = absent_kind(scenes[i], captions[i].kinds, rng_truthful)
+        frame = TRUTHFUL_FRAMES[rng_truthful.integers(len(TRUTHFUL_FRAMES))]
+        positives[i] = frame.format(c=texts[i], n=kind, a=with_article(kind))
     return Quadruplets(
         pictures,
         texts,
-        tuple(template_captions(texts, seed)),
+        tuple(positives),
         tuple(negate(caption, rng) for caption in captions),
         tuple(scene.kinds for scene in scenes),
     )

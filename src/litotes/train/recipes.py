@@ -43,9 +43,9 @@ def paper_hanclip(towers: str = "text") -> Recipe:
 
 
 def extended(steps: int = 1000) -> Recipe:
-    """Beyond the paper: own options, HCO and ATNL at 0.3, retention 1.5, LoRA on all linear layers of both towers."""
+    """Beyond the paper: own options 2, HCO and ATNL 0.3, retention 1.5; LoRA on all linear layers of both towers."""
     negation = NegationConfig(
-        hanclip=0.3, options=1.0, retention=1.5, objective=HanclipConfig(hco=HcoConfig(temperature="model"))
+        hanclip=0.3, options=2.0, retention=1.5, objective=HanclipConfig(hco=HcoConfig(temperature="model"))
     )
     return Recipe(negation, LoopConfig(steps=steps, lr=2e-3, warmup=20), EXTENDED_LORA)
 
