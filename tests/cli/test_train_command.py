@@ -218,7 +218,7 @@ def test_a_recipe_brings_its_own_settings_and_words_change_them():
         )
     )  # fmt: skip
     assert (changed.loop.epochs, changed.loop.steps, changed.loop.warmup, changed.lora.towers) == (2, 0, 0, "text")
-    assert (changed.negation.hanclip, changed.negation.options, changed.negation.objective.alpha) == (0, 1, 0)
+    assert (changed.negation.hanclip, changed.negation.options, changed.negation.objective.alpha) == (0, 2, 0)
     assert (changed.lora.targets, changed.lora.alpha, changed.lora.dropout) == (training.ATTENTION, 3, 0.1)
     assert changed.negation.objective.hco.temperature == 0.2
     full = training.recipe_of(settings("--full", "--towers", "vision"))
