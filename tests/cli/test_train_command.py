@@ -8,6 +8,7 @@ from drawn_table import COLUMNS, SMALL, litotes, litotes_apart, table, words, wr
 from litotes.cli import measuring, training
 from litotes.cli.options import parse
 from litotes.cli.train import Settings
+from litotes.errors import UserError
 from litotes.models.lora import load_adapter
 from litotes.models.matcher import load_matcher
 from litotes.train.journal import read_journal
@@ -223,6 +224,19 @@ def test_a_recipe_brings_its_own_settings_and_words_change_them():
     assert changed.negation.objective.hco.temperature == 0.2
     full = training.recipe_of(settings("--full", "--towers", "vision"))
     assert (full.lora, full.full, full.loop.lr) == (None, "vision", 5e-6)
+
+
+def test_a_warm_up_ends_before_the_run_does():
+    # 1,800 quadruplets in batches of 64 are 29 steps: a warm-up of 200 would never reach the peak.
+    own = settings()
+    short = training.with_reachable_rate(training.recipe_of(own), 1800, own)
+    assert (short.loop.warmup, short.loop.lr) == (2, 1e-4)
+    assert training.with_reachable_rate(training.recipe_of(own), 20_000, own).loop.warmup == 200
+    asked = settings("--steps", "60", "--warmup", "60")
+    with pytest.raises(UserError, match="--warmup 60 in a run of 60 steps"):
+        training.with_reachable_rate(training.recipe_of(asked), 1800, asked)
+    kept = settings("--steps", "60", "--warmup", "59")
+    assert training.with_reachable_rate(training.recipe_of(kept), 1800, kept).loop.warmup == 59
 
 
 def test_scaled_features_are_measured_on_the_base_and_shown_as_trained(train, model, pairs, tmp_path):

@@ -42,7 +42,7 @@ def variant(folder, *, key=None, keep=lambda name: True, tensor=lambda t: t, **c
 
 def logits_with(folder):
     matcher = FileClip.matcher()
-    load_adapter(matcher, folder, any_base=True)
+    load_adapter(matcher, str(folder), any_base=True)  # a string, as a reader of the README writes it
     return FileClip.logits(matcher.encoder)
 
 

@@ -22,7 +22,7 @@ from litotes.models.lora import ALL_LINEAR, ATTENTION, LoraSettings, describe, s
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.objectives.hanclip import HanclipConfig
 from litotes.train.checkpoint import require_same_settings
-from litotes.train.loop import LoopConfig
+from litotes.train.loop import LoopConfig, total_steps
 from litotes.train.negation import NegationConfig
 from litotes.train.phase import require_place
 from litotes.train.plan import require_useful_steps
@@ -45,6 +45,7 @@ def run_training(settings: Settings) -> None:
     data = load_data(settings)
     train_part, held = split(data, settings.val_fraction, settings.seed)
     require_useful_steps(len(train_part), recipe.loop.batch_size, recipe.loop.drop_last)
+    recipe = with_reachable_rate(recipe, len(train_part), settings)
     options = own_statements(train_part, settings) if recipe.negation.options else None
     questions = report_suites(data, held, settings)
     matcher = load_matcher(settings.model, device=settings.device, allow_network=settings.allow_network)
@@ -175,6 +176,23 @@ def _loop(recipe: Recipe, settings: Settings) -> LoopConfig:
         precision=settings.precision, seed=settings.seed, save_every=settings.save_frequency,
         workers=settings.workers,
     )  # fmt: skip
+
+
+def with_reachable_rate(recipe: Recipe, examples: int, settings: Settings) -> Recipe:
+    """The recipe with a warm-up that ends before the run does, so that the peak rate is reached.
+
+    A warm-up of the recipe's own is shortened to a tenth of the run; one that the user asked for is refused.
+    """
+    steps, warmup = total_steps(examples, recipe.loop), recipe.loop.warmup
+    if warmup < steps:
+        return recipe
+    if settings.warmup is not None:
+        raise UserError(
+            got=f"--warmup {warmup} in a run of {steps} steps, whose rate would never reach its peak",
+            expected=f"a warm-up shorter than the run: 0 to {steps - 1}",
+            do="give a shorter warm-up, or train for longer (--steps, --epochs)",
+        )
+    return replace(recipe, loop=replace(recipe.loop, warmup=steps // 10))
 
 
 def _lora(lora: LoraSettings, towers: str, settings: Settings) -> LoraSettings:

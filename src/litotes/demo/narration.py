@@ -145,16 +145,19 @@ def _extended(model: Model, base: Model) -> str:
         "The extended recipe, in which each picture also meets true and false statements about itself, brings them to "
         f"{_two(shares)} ({standing(shares)}), and picks the true one of four statements in {total} (guessing: 25 %). "
     )
-    above = sum(_level(share) == "above" for share in shares)
-    if above < 2:
-        return text + ("Negation was not learnt." if above == 0 else "At most one of the two forms was learnt.")
+    above = [_level(share) == "above" for share in shares]
     if "held_out_wordings" not in model:
-        return text + "So it uses the “not”, in this small world and these wordings."
+        verdicts = ("Negation was not learnt.", "At most one of the two forms was learnt.",
+                    "So it uses the “not”, in this small world and these wordings.")  # fmt: skip
+        return text + verdicts[sum(above)]
     held = _decisive(model["held_out_wordings"])
-    text += f"In wordings that training never used the two are at {_two(held)}"
-    if all(_level(share) == "above" for share in held):
-        return text + ": it uses the “not” itself, in this small world."
-    return text + f" ({standing(held)}): part of what it learnt is the phrases."
+    kept = [_level(share) == "above" and known for share, known in zip(held, above, strict=True)]
+    text += f"In wordings that training never used the two are at {_two(held)} ({standing(held)}): "
+    if all(kept):
+        return text + "it uses the “not” itself, in this small world."
+    if any(kept):
+        return text + "at most one of the two forms was learnt."
+    return text + ("what it learnt is the phrases, not negation." if any(above) else "negation was not learnt.")
 
 
 def _moved(before: float, after: float, of: str) -> str:

@@ -72,14 +72,14 @@ def _pairs(models: Models) -> Iterator[Table]:
     yield Table(
         "The same in held-out wordings",
         "The two decisive orders in sentences that no training statement uses, from cue words that it does use (no, "
-        "not, without). Above 50 % it is not just the learnt phrases; it is still short English about drawn things.",
+        "not, without). Only figures above 50 % show more than learnt phrases; under it, the named thing still draws.",
         0.5,
         _rows(models, _decisive("held_out_wordings")),
     )
     yield Table(
         "The same with new cue words",
-        "With lacks, missing, absent, free of, nowhere, devoid of, which no training statement uses to deny. What is "
-        "near 50 % here was not carried over from “no” and “not” to other words of denial.",
+        "With lacks, missing, absent, free of, nowhere, devoid of, which no training statement uses to deny. Only "
+        "figures above 50 % show that denial was carried over from “no” and “not” to other words.",
         0.5,
         _rows(models, _decisive("new_cues")),
     )

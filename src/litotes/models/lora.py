@@ -116,7 +116,7 @@ def save_adapter(matcher: Matcher, settings: LoraSettings, folder: Path) -> None
     (folder / SIDE_FILE).write_text(json.dumps(side, indent=1) + "\n")
 
 
-def load_adapter(matcher: Matcher, folder: Path, *, any_base: bool = False) -> LoraSettings:
+def load_adapter(matcher: Matcher, folder: str | Path, *, any_base: bool = False) -> LoraSettings:
     """Mount a saved adapter for inference and return its settings.
 
     The adapter must name this base by its hash; one written by another tool names none and needs ``any_base``. Every
@@ -125,7 +125,7 @@ def load_adapter(matcher: Matcher, folder: Path, *, any_base: bool = False) -> L
     write (``module.`` in front, or no ``base_model.model.``) are understood. Of PEFT's options those of
     ``LoraSettings`` are applied; an adapter that uses another (DoRA, another rank in some layers, ...) is refused.
     """
-    encoder = matcher.encoder
+    folder, encoder = Path(folder), matcher.encoder
     _require_bare(encoder)
     config = _read_config(folder)
     _require_base(matcher, config, folder, any_base)
