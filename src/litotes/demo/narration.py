@@ -24,6 +24,7 @@ _ELSEWHERE = (
     ("plain retrieval", ("retrieval", "rsum"), 1.0, "rSum {} → {}"),
     ("retrieval with a denial", ("retrieval_neg", "rsum"), 1.0, "rSum {} → {}"),
     ("classification", ("classification", "acc1"), 100.0, "{} → {} %"),
+    ("search with a “not”", ("denial_search", "right"), 100.0, "{} → {} % right"),
 )
 
 
@@ -42,7 +43,7 @@ def price(models: Models) -> str:
     found = {NAMES[name]: losses(models[name], models["base"]) for name in ("hanclip", "extended")}
     lost = [f"{_the(name)} is worse at {_listed(worse)}" for name, worse in found.items() if worse]
     if not lost:
-        return "Neither recipe is worse than the base at retrieval or classification."
+        return "Neither recipe is worse than the base at retrieval, search or classification."
     kept = [f"{_the(name)} is worse at none of this" for name, worse in found.items() if not worse]
     return f"The price, against the base: {'; '.join([*lost, *kept])}."
 
@@ -98,6 +99,8 @@ def losses(model: Model, base: Model) -> list[str]:
     """What got worse than the base outside negation, as printed figures; a smaller change than is printed is none."""
     found = []
     for name, (suite, key), factor, form in _ELSEWHERE:
+        if suite not in base:
+            continue
         before, after = factor * base[suite][key], factor * model[suite][key]
         if round(after - before, 1) < 0 and f"{before:.1f}" != f"{after:.1f}":
             found.append(f"{name} ({form.format(f'{before:.1f}', f'{after:.1f}')})")

@@ -22,9 +22,9 @@ from torch.nn.functional import normalize
 import litotes
 from litotes.config import record
 from litotes.data.quadruplets import Quadruplets
-from litotes.data.wordings import with_article
 from litotes.demo.recipes import base_matcher, extended_matcher, hanclip_recipe, infonce_recipe
 from litotes.demo.report import write_report
+from litotes.demo.searching import denial_search, fits, query
 from litotes.demo.sets import Evaluation, evaluation, training_quadruplets
 from litotes.demo.story import Disc, Hit, Option, Question, Search, Story
 from litotes.errors import UserError
@@ -92,8 +92,11 @@ def summary(matcher: Matcher, held: Evaluation) -> dict[str, object]:
     found = run_suites(matcher, held.suites)
     geometry = found["geometry"]
     kept = {name: _plain(found[name]) for name in _KEPT}
+    kinds = [item.scene.kinds for item in held.scenes]
+    search = denial_search(matcher.encode_images(held.pictures), kinds, matcher.encode_texts)
     return {
         **kept,
+        **({"denial_search": search} if search else {}),
         "radius": geometry["radius"],
         "radius_raw": geometry["radius_raw"],
         "angles": geometry["angles"],
@@ -139,18 +142,18 @@ def searches(matchers: dict[str, Matcher], held: Evaluation, best: int = 6) -> t
     """Queries with a negation over all held-out pictures, with the best pictures by each model."""
     kinds = [item.scene.kinds for item in held.scenes]
     asked = _commonest_pairs(kinds)
-    queries = [f"{with_article(wanted)} but no {unwanted}" for wanted, unwanted in asked]
-    hits: dict[str, dict[str, tuple[Hit, ...]]] = {query: {} for query in queries}
+    queries = [query(wanted, unwanted) for wanted, unwanted in asked]
+    hits: dict[str, dict[str, tuple[Hit, ...]]] = {text: {} for text in queries}
     for name, matcher in matchers.items():
         images = normalize(matcher.encode_images(held.pictures), dim=-1)
         texts = normalize(matcher.encode_texts(queries), dim=-1)
-        for query, (wanted, unwanted), order in zip(
+        for text, (wanted, unwanted), order in zip(
             queries, asked, (texts @ images.T).argsort(dim=-1, descending=True)[:, :best].tolist(), strict=True
         ):
-            hits[query][name] = tuple(
-                Hit(held.pictures[i], wanted in kinds[i] and unwanted not in kinds[i], _shown(held, i)) for i in order
+            hits[text][name] = tuple(
+                Hit(held.pictures[i], fits(kinds[i], wanted, unwanted), _shown(held, i)) for i in order
             )
-    return tuple(Search(query, found) for query, found in hits.items())
+    return tuple(Search(text, found) for text, found in hits.items())
 
 
 def discs(matchers: dict[str, Matcher], held: Evaluation, count: int = 150) -> dict[str, Disc]:
@@ -212,8 +215,8 @@ def print_summary(models: dict[str, Any]) -> None:
     for label, path in _HEADLINES.items():
         cells = []
         for figures in models.values():
-            value = float(reduce(getitem, path, figures))
-            cells.append(f"{value if path[-1] == 'rsum' else 100 * value:.1f}")
+            value = figures.get(path[0]) and float(reduce(getitem, path, figures))
+            cells.append("–" if value is None else f"{value if path[-1] == 'rsum' else 100 * value:.1f}")
         table.add_row(label, *cells)
     Console().print(table)
 
@@ -232,6 +235,7 @@ _HEADLINES = {
     "retrieval, image to text R@1": ("retrieval", "i2t", "1"),
     "retrieval, rSum": ("retrieval", "rsum"),
     "Retrieval-Neg, rSum": ("retrieval_neg", "rsum"),
+    'search "a A but no B", right in the first 6': ("denial_search", "right"),
     "classification": ("classification", "acc1"),
 }
 

@@ -22,7 +22,7 @@ class Table:
 
 def tables(models: Models) -> list[Table]:
     """Every table of the page, in its order; rows and tables that no model has figures for are left out."""
-    made = [_choice(models), *_pairs(models), *_retrieval(models), _classification(models)]
+    made = [_search(models), _choice(models), *_pairs(models), *_retrieval(models), _classification(models)]
     return [table for table in made if table.rows]
 
 
@@ -35,6 +35,23 @@ def at_a_glance(models: Models) -> Table:
         ("“A but not ⟨absent⟩” above “A but not ⟨present⟩”", ("pairs", DECISIVE[1])),
     ]
     return Table("", "", None, _rows(models, [Measure(label, path, "percent") for label, path in rows]))
+
+
+def _search(models: Models) -> Table:
+    found = models["base"].get("denial_search", {})
+    label = _counted("Right pictures among the first 6", found.get("queries"))
+    measures = [
+        Measure(label, ("denial_search", "right"), "percent", main=True),
+        Measure("First 6 that show the denied thing", ("denial_search", "denied_shown"), "length"),
+    ]
+    return Table(
+        "Search with a “not”, all queries",
+        "“a A but no B” for every A and B that stand together in some picture. Right: A is there and B is not. "
+        f"A random order gets {100 * found.get('chance', 0):.1f} %. The second row is a share, 0 to 1: fewer is better "
+        "only while the first row holds.",
+        found.get("chance"),
+        _rows(models, measures),
+    )
 
 
 def _choice(models: Models) -> Table:
