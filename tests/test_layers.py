@@ -12,7 +12,7 @@ from litotes.cli import COMMANDS
 
 ROOT = Path(litotes.__file__).parent
 LAYERS = [
-    ("errors", "types", "config"),
+    ("errors", "types", "config", "places"),
     ("geometry", "metrics"),
     ("objectives", "data"),
     ("backbones",),

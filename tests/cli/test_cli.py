@@ -230,6 +230,19 @@ def test_a_place_that_cannot_be_written_is_a_message(command, capsys, tmp_path):
     assert f"{tmp_path / 'out'}: Permission denied" in refused(capsys, "evaluate", "--source", "a")
 
 
+@pytest.mark.parametrize("name", ["demo", "demo extended", "demo pretrain"])
+def test_a_file_where_the_demos_folder_should_be_is_told_before_the_work(name, capsys, tmp_path):
+    (tmp_path / "file").write_text("kept")
+    where = f"--output {tmp_path / 'file'}, but {tmp_path / 'file'} is no folder"
+    assert where in refused(capsys, *name.split(), "--output", str(tmp_path / "file"))
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_folder_where_the_demos_page_should_be_is_told_before_the_work(capsys, tmp_path):
+    (tmp_path / "report.html").mkdir()
+    assert "report.html, which is a folder" in refused(capsys, "demo", "--output", str(tmp_path))
+
+
 def test_an_error_of_ours_is_not_hidden(command):
     for command.error in (OSError("a broken pipe, say"), ValueError("a bug")):
         with pytest.raises(type(command.error)):

@@ -343,6 +343,8 @@ def test_files_replace_the_questions_made_from_the_table(train, pairs, tmp_path)
         ({"train_num_samples": 99}, ("99 quadruplets asked for", "1 .. 18")),
         ({"device": "warp:9"}, ("warp:9", "--device cpu")),
         ({"resume": True}, ("run, which is not there", "leave out --resume")),
+        ({"output": __file__}, (f"--output {__file__}, but {__file__} is no folder",)),
+        ({"cache": __file__}, (f"--cache {__file__}, but {__file__} is no folder",)),
         ({"full": True, "lora_rank": 4}, ("--full with --lora-rank",)),
         ({"retention_weight": -1}, ("--retention-weight -1.0",)),
         ({"hanclip_weight": 0}, ("every weight 0",)),

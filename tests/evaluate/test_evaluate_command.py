@@ -3,6 +3,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -184,6 +185,17 @@ def test_mistakes_have_one_message(model, data, tmp_path, changes, message):
     paths = {key: tmp_path / value if key != "device" else value for key, value in changes.items()}
     with pytest.raises(UserError, match=message):
         run(everything(paths.pop("model", model), data, **paths))
+
+
+@pytest.mark.parametrize("option", ["output", "cache"])
+def test_a_place_that_takes_no_result_is_told_before_anything_is_read(option, tmp_path):
+    (tmp_path / "file").write_text("")
+    config = EvaluateConfig(model=tmp_path / "no model", choice=tmp_path / "no table")
+    with pytest.raises(UserError, match=f"--{option} {tmp_path}/file/x, but {tmp_path}/file is no folder"):
+        evaluate_command(replace(config, **{option: tmp_path / "file" / "x"}))
+    with pytest.raises(UserError, match=f"--output {tmp_path}, which is a folder"):
+        evaluate_command(replace(config, output=tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_nothing_to_evaluate_is_a_mistake(tmp_path):

@@ -102,6 +102,13 @@ def test_json_is_written_whole_and_without_nan(record, tmp_path):
     assert [file.name for file in path.parent.iterdir()] == ["record.json"]
 
 
+def test_what_cannot_be_written_leaves_nothing_and_bears_the_users_name(tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match=f"{tmp_path / 'taken'}'$"):
+        write_json(tmp_path / "taken", {})
+    assert [path.name for path in tmp_path.rglob("*")] == ["taken"]
+
+
 def test_the_usual_file_name_holds_no_path(record):
     assert file_name(record) == "world_base_fake_en_mcq+zeroshot_retrieval+zeroshot_classification+pairs+geometry.json"
     odd = {"dataset": "a/b", "pretrained": "my adapter (rsLoRA)", "model": "../x", "language": "en", "task": "mcq"}

@@ -26,6 +26,12 @@ def run(settings: Settings) -> None:
 
     from rich.console import Console
 
+    from litotes.places import require_file_place, require_folder_place
+
+    require_folder_place(settings.output)
+    for name in ("report.json", "report.html"):
+        require_file_place(settings.output / name)
+
     from litotes.demo.run import DemoConfig, print_summary, run_demo
 
     screen = Console()

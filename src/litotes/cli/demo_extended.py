@@ -26,8 +26,10 @@ def run(settings: Settings) -> None:
     from litotes.demo.run import print_summary, summary
     from litotes.demo.sets import evaluation, training_options, training_quadruplets
     from litotes.models.lora import save_adapter
+    from litotes.train.phase import require_place
     from litotes.train.recipes import adapt
 
+    require_place(settings.output, ("run",), settings.resume)
     held = evaluation()
     matcher = base_matcher()
     before = summary(matcher, held)

@@ -29,7 +29,9 @@ def run(settings: Settings) -> None:
     from litotes.demo.pretraining import PretrainPlan, pretrain, save_half
     from litotes.demo.run import print_summary, summary
     from litotes.demo.sets import evaluation
+    from litotes.train.phase import require_place
 
+    require_place(settings.output, ("warmup", "contrastive"), settings.resume)
     plan = PretrainPlan(settings.warmup_steps, settings.steps, seed=settings.seed, workers=settings.workers)
     matcher = pretrain(settings.output, plan, resume=settings.resume)
     save_half(matcher, settings.output / "half")

@@ -21,6 +21,7 @@ from litotes.evaluate.results import write_json
 from litotes.models.lora import ALL_LINEAR, ATTENTION, LoraSettings, describe, save_adapter
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.objectives.hanclip import HanclipConfig
+from litotes.places import require_folder_place
 from litotes.train.checkpoint import require_same_settings
 from litotes.train.loop import LoopConfig, total_steps
 from litotes.train.negation import NegationConfig
@@ -40,6 +41,8 @@ def run_training(settings: Settings) -> None:
     recipe = recipe_of(settings)
     require_device(settings.device)
     require_place(settings.output, (RUN,), settings.resume)
+    if settings.cache:
+        require_folder_place(settings.cache, "--cache")
     recorded = {"settings": record(settings), "recipe": record(recipe)}
     require_unchanged(settings.output / "config.json", recorded)
     data = load_data(settings)

@@ -16,6 +16,7 @@ from litotes.data.images import ImageFiles
 from litotes.data.quadruplets import Quadruplets, template_captions
 from litotes.data.tables import CAPTION, IMAGE, NEGATED, column, read_table
 from litotes.errors import UserError
+from litotes.places import require_file_place
 
 TEST_COUNT = 40_000
 """The last 40,000 of the 228,246 triples are CC-Neg's test split; training may use the others only."""
@@ -80,6 +81,7 @@ def convert_cc_neg(source: str | Path, out: str | Path) -> Path:
     form, and when ``out`` cannot be written.
     """
     path, target = Path(source), Path(out)
+    require_file_place(target)
     content = _load(path)
     paths, annotations = content["image_paths"], content["annotations"]
     columns: dict[str, list[str]] = {"filepath": [], "caption": [], "negated_caption": []}
@@ -101,6 +103,7 @@ def convert_cc_neg(source: str | Path, out: str | Path) -> Path:
         pq.write_table(table, part)
         os.replace(part, target)  # noqa: PTH105 (atomic on every system)
     except OSError as error:
+        part.unlink(missing_ok=True)
         raise UserError(f"{target} cannot be written: {error}", "a writable folder", "name another") from error
     return target
 

@@ -22,6 +22,7 @@ from litotes.evaluate.suite import run_suites
 from litotes.models.features import image_features
 from litotes.models.lora import load_adapter
 from litotes.models.matcher import Matcher, load_matcher
+from litotes.places import require_file_place, require_folder_place
 
 
 def run(config: EvaluateConfig, progress: Progress = silent) -> dict[str, Any]:
@@ -41,6 +42,12 @@ def run(config: EvaluateConfig, progress: Progress = silent) -> dict[str, Any]:
 def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> Path:
     """Evaluate with a progress bar, print a table in percent, and write the record; returns the file's path."""
     screen = console or Console()
+    if config.output:
+        require_file_place(config.output)
+    else:
+        require_folder_place(Path(), "the current folder,")
+    if config.cache:
+        require_folder_place(config.cache, "--cache")
     with progress_bars(screen) as progress:
         record = run(config, progress)
     print_record(record, screen)

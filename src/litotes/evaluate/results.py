@@ -5,6 +5,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +75,24 @@ def write_json(path: Path, record: object) -> Path:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a file whole or not at all; folders on the way are made."""
+    """Write a file whole or not at all; folders on the way are made, and nothing stays of what could not be written.
+
+    Errors: ``OSError`` with the name of ``path``, which is the one that the user knows.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    partial = path.with_name(f".{os.getpid()}.partial")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
     return path
 
 

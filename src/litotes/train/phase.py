@@ -3,16 +3,19 @@
 from pathlib import Path
 
 from litotes.errors import UserError
+from litotes.places import require_folder_place
 from litotes.train.checkpoint import latest_checkpoint, load_weights, read_progress, require_same_settings
 from litotes.train.loop import LoopConfig, OnStep, require_new, run_settings, total_steps, train
 from litotes.train.task import Task
 
 
 def require_place(output: Path, runs: tuple[str, ...], resume: bool) -> None:
-    """Refuse, before anything is done, to write over a run in ``output`` or to go on in a folder that is not there.
+    """Refuse, before anything is done, a place for a run that is none, to write over a run, or to go on where none is.
 
-    runs: names of the folders of the runs within ``output``.
+    output: folder of the whole, not there yet or one that can be written to. runs: names of the folders of the runs
+    within it.
     """
+    require_folder_place(output)
     if resume and not output.is_dir():
         raise UserError(
             got=f"{output}, which is not there, to go on in",

@@ -1,0 +1,59 @@
+"""Places that results go to, checked before the work, so that no hour of it is lost to a mistyped path."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from litotes.errors import UserError
+
+
+def require_file_place(file: Path, option: str = "--output") -> None:
+    """Refuse a path where no file can be written; nothing is left behind by the trial.
+
+    file: to be written, or replaced where it is there; folders on the way may be missing. option: by which the user
+    named it, for the message. Errors: the path is a folder or a device; its folder cannot be made or written to.
+    ``OSError``: a name that the system does not take.
+    """
+    there = _nearest(file)
+    if there == file.absolute() and not file.is_file():
+        raise UserError(
+            got=f"{option} {file}, which is {'a folder' if file.is_dir() else 'no ordinary file'}",
+            expected="the name of a file to write",
+            do=f"name a file in it, such as {file / 'result.json'}" if file.is_dir() else "choose another name",
+        )
+    _require_writable(_nearest(file.parent), f"{option} {file}")
+
+
+def require_folder_place(folder: Path, option: str = "--output") -> None:
+    """Refuse a path that is no folder and cannot become one, or a folder that cannot be written to."""
+    _require_writable(_nearest(folder), f"{option} {folder}")
+
+
+def _nearest(path: Path) -> Path:
+    """The path itself where something is there, a broken link included, or else the nearest above it."""
+    nearest = path.absolute()
+    while True:
+        try:
+            os.lstat(nearest)
+        except (FileNotFoundError, NotADirectoryError):
+            nearest = nearest.parent
+        else:
+            return nearest
+
+
+def _require_writable(folder: Path, asked: str) -> None:
+    if not folder.is_dir():
+        raise UserError(
+            got=f"{asked}, but {folder} is no folder",
+            expected="a folder to write into",
+            do="choose another path, or move that file away",
+        )
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(
+            got=f"{asked}, but {folder} cannot be written to: {error.strerror}",
+            expected="a folder to write into",
+            do="check its permissions, or choose another path",
+        ) from error
