@@ -2,8 +2,9 @@
 
 import difflib
 import json
+import math
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 
@@ -31,6 +32,24 @@ def require_known(names: Iterable[str], known: Iterable[str], where: str) -> Non
                 expected=f"one of {', '.join(options)}",
                 do=f"did you mean {near[0]!r}?" if near else "choose one of these, or remove it",
             )
+
+
+def flag(name: str) -> str:
+    """The option by which a user says a setting: "batch_size" -> "--batch-size"."""
+    return "--" + name.replace("_", "-")
+
+
+def require_numbers(settings: object, least: Mapping[str, int], above_zero: Iterable[str] = ()) -> None:
+    """Refuse settings out of their range or not finite, by their options; one that is None was not given.
+
+    least: by the name of a setting the smallest value it may have. above_zero: settings that must be larger than 0.
+    """
+    ranges: dict[str, tuple[str, float]] = {name: (f"a number from {low} on", low) for name, low in least.items()}
+    ranges |= {name: ("a number above 0", math.ulp(0.0)) for name in above_zero}
+    for name, (expected, low) in ranges.items():
+        value = getattr(settings, name)
+        if value is not None and not low <= value < math.inf:
+            raise UserError(got=f"{flag(name)} {value}", expected=expected, do=f"choose another value for {flag(name)}")
 
 
 def flatten(settings: dict[str, object], prefix: str = "") -> dict[str, object]:

@@ -74,6 +74,8 @@ def test_the_warm_up_can_be_left_out(pretrain, tmp_path):
         ({"width": 100}, "100"),
         ({"vocabulary": 100}, "vocabulary of 100"),
         ({"steps": "few"}, "--steps few"),
+        ({"steps": 0}, "--steps 0"),
+        ({"warmup_steps": -1}, "--warmup-steps -1"),
         ({"device": "warp:9"}, "warp:9"),
         ({"resume": True}, "small, which is not there"),
         ({"layer": 2}, "did you mean '--layers'"),
@@ -86,6 +88,15 @@ def test_a_mistake_is_told_in_three_parts(options, part, pretrain, tmp_path, cap
     for head in ("got:", "expected:", "do:"):
         assert f"\n{head}" in message
     assert not (tmp_path / "small" / "model").exists()
+
+
+def test_an_empty_caption_is_refused_and_a_batch_that_cannot_be_filled_is_said(pretrain, pairs, tmp_path, capsys):
+    rows = [line.split(",") for line in pairs.read_text().splitlines()[1:]]
+    blank = write(tmp_path / "blank.csv", [*rows, ["00.png", " "]], COLUMNS[:2])
+    assert pretrain(train_data=blank, images_root=pairs.parent) == 2
+    assert "column caption has no words in 1 rows: 19" in capsys.readouterr().err
+    assert pretrain(batch_size=100, warmup_steps=0) == 0
+    assert "note: The batch of 100 is larger than the 18 examples to train on" in capsys.readouterr().out
 
 
 def test_missing_pictures_and_columns_are_named(pretrain, pairs, tmp_path, capsys):

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -355,6 +356,8 @@ def test_files_replace_the_questions_made_from_the_table(train, pairs, tmp_path)
         ({"choice": "nowhere.csv"}, ("nowhere.csv",)),
         ({"config": "nowhere.toml"}, ("nowhere.toml",)),
         ({"alpha": -1}, ("alpha = -1.0",)),
+        ({"steps": 0}, ("--steps 0", "a number from 1 on")),
+        ({"remove_commas": "both"}, ("--remove-commas both without --cc-neg",)),
         ({"temperature": "hot"}, ("--temperature hot", "NUMBER|model")),
     ],
 )
@@ -391,6 +394,21 @@ def test_mistakes_in_the_table_are_told_before_the_model_is_loaded(train, pairs,
     told = message(train_data=odd, images_root=pairs.parent)
     assert "caption" in told
     assert "words" in told
+
+
+def test_a_batch_that_the_table_cannot_fill_is_said(train, tmp_path, capsys):
+    assert train(batch_size=64) == 0
+    note = "The batch of 64 is larger than the 12 examples to train on: every step takes all 12."
+    assert note in " ".join(capsys.readouterr().out.split())
+    assert report(tmp_path / "run")["notes"] == [note]
+    assert note in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_captions_that_say_the_same_in_a_published_table_are_said(pairs):
+    data = training.from_table(pairs)
+    odd = replace(data, negatives=(data.captions[0], *data.negatives[1:]))
+    assert training.data_notes(odd, 4) == ["1 of 18 negated captions say the same as a true caption of their picture."]
+    assert training.data_notes(data, 18) == []
 
 
 def test_a_mistake_ends_a_process_with_code_2_and_no_traceback(model, tmp_path):

@@ -121,3 +121,11 @@ def test_root_and_prefix(folder):
     assert from_table(path, folder, strip_prefix="/other/machine/").pictures.name(0) == "a.png"
     with pytest.raises(UserError, match="outside"):
         from_table(path, folder)
+
+
+def test_a_negated_caption_that_says_the_same_as_a_true_one_is_refused_with_its_row(folder):
+    rows = "\na.png,A  dog.,a dog,\nb.png,A cat,no cat,\nc.png,A cat,Not a cat!,not  a cat\n"
+    with pytest.raises(UserError, match=r"negated_caption says the same as a true caption in 2 rows: 1, 3"):
+        from_table(table(folder, HEADER + ",negated_positive" + rows))
+    data = Quadruplets(numbered(3).pictures, ("a", "b", "c"), ("p", "q", "r"), ("A.", "no b", "r"))
+    assert data.contradictions() == [0, 2]

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from litotes.data.negbench import KNOWN
+from litotes.data.negbench import KNOWN, fingerprint_retrieval, read_retrieval
 from litotes.errors import UserError
 from litotes.evaluate.command import evaluate_command, run
 from litotes.evaluate.config import EvaluateConfig
@@ -196,6 +196,37 @@ def test_a_place_that_takes_no_result_is_told_before_anything_is_read(option, tm
     with pytest.raises(UserError, match=f"--output {tmp_path}, which is a folder"):
         evaluate_command(replace(config, output=tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_caption_without_words_is_refused_but_in_a_published_file(model, data, tmp_path, monkeypatch):
+    path = write(tmp_path / "c.csv", ["filepath", "captions"], [["0.png", "['a boat', ' ']"], ["1.png", "['.']"]])
+    config = EvaluateConfig(
+        model=model, retrieval=path, ks=(1,), images_root=data / "pictures", output=tmp_path / "r.json"
+    )
+    with pytest.raises(UserError, match=r"c.csv: 2 captions without words, of 0.png, 1.png"):
+        run(config)
+    monkeypatch.setitem(KNOWN, fingerprint_retrieval(read_retrieval(path)), "a published file")
+    text = io.StringIO()
+    evaluate_command(config, Console(file=text, width=110))
+    assert "retrieval: 2 captions without words, counted like any other" in text.getvalue()
+    classes = write(tmp_path / "classes.csv", ["filepath", "caption"], [["0.png", "a boat"], ["1.png", ""]])
+    with pytest.raises(UserError, match="column caption has no words in 1 rows: 2"):
+        suites_from_files(EvaluateConfig(model=model, classification=classes, images_root=data / "pictures"))
+
+
+@pytest.mark.parametrize(
+    ("options", "got"),
+    [
+        ({"choice": "mcq.csv", "templates": "prompts.txt"}, "--templates without --classification"),
+        ({"choice": "mcq.csv", "any_base": True}, "--any-base without --adapter"),
+        ({"classification": "classes", "images_root": "pictures"}, "--images-root with class folders alone"),
+        ({"classification": "classes", "strip_prefix": "a/"}, "--strip-prefix with class folders alone"),
+    ],
+)
+def test_an_option_that_nothing_would_use_is_refused(options, got, data):
+    given = {name: value if name in ("any_base", "strip_prefix") else data / value for name, value in options.items()}
+    with pytest.raises(UserError, match=got):
+        suites_from_files(EvaluateConfig(model=data, **given))
 
 
 def test_nothing_to_evaluate_is_a_mistake(tmp_path):

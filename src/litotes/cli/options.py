@@ -8,7 +8,7 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from litotes.config import field_names, flatten, read_toml, require_known
+from litotes.config import field_names, flag, flatten, read_toml, require_known
 from litotes.errors import UserError
 
 _TRUTH = ("true", "false")
@@ -26,11 +26,11 @@ def parse(name: str, kind: type, words: list[str]) -> Any:  # noqa: ANN401 (an i
     file = given.pop("config", None)
     options = {**(_from_file(Path(file), kind) if file else {}), **given}
     needed = [field.name for field in fields(kind) if _is_needed(field)]
-    missing = [_flag(field) for field in needed if field not in options]
+    missing = [flag(field) for field in needed if field not in options]
     if missing:
         raise UserError(
             got=f"no {' and no '.join(missing)}",
-            expected=f"litotes {name} {' '.join(f'{_flag(field)} ...' for field in needed)}",
+            expected=f"litotes {name} {' '.join(f'{flag(field)} ...' for field in needed)}",
             do=f"add what is missing; litotes {name} --help explains every option",
         )
     return kind(**_converted(name, kind, options))
@@ -42,13 +42,13 @@ def help_text(name: str, about: str, kind: type) -> str:
     Meanings are read off the documentation of ``kind``, see ``described``; a line of it that ends in a colon is the
     heading of the options below it.
     """
-    needed = " ".join(f"{_flag(field.name)} {_shown(field.type)}" for field in fields(kind) if _is_needed(field))
+    needed = " ".join(f"{flag(field.name)} {_shown(field.type)}" for field in fields(kind) if _is_needed(field))
     known = {field.name: field for field in fields(kind)}
     lines = [f"usage: litotes {name} {needed} [options]".replace("  ", " "), "", f"{about[0].upper()}{about[1:]}."]
     for part in described(kind):
         lines += ["", part.heading]
         for field, meaning in part.meanings.items():
-            lines += _entry(_flag(field), _shown(known[field].type), _with_default(meaning, known[field]))
+            lines += _entry(flag(field), _shown(known[field].type), _with_default(meaning, known[field]))
     config = "file with any of these options, in TOML; options given as words win"
     return "\n".join([*lines, "", "from a file:", *_entry("--config", "FILE", config)])
 
@@ -103,14 +103,14 @@ def _pairs(name: str, kind: type, words: list[str]) -> dict[str, str]:
                 expected=f"--option value; litotes {name} takes no other words",
                 do="put values with blanks in quotes, and an option's name before its value",
             )
-        flag, equals, value = word[2:].partition("=")
-        field = flag.replace("-", "_")
+        said, equals, value = word[2:].partition("=")
+        field = said.replace("-", "_")
         _require_option(field, kind, f"the options of litotes {name}")
         if not equals and field in switches:
             value = rest.pop(0) if rest and rest[0] in _TRUTH else "true"
         elif not equals:
             if not rest or rest[0].startswith("--"):
-                raise UserError(got=f"{_flag(field)} without a value", expected="a value", do=f"add it after {word}")
+                raise UserError(got=f"{flag(field)} without a value", expected="a value", do=f"add it after {word}")
             value = rest.pop(0)
         found[field] = value
     return found
@@ -127,7 +127,7 @@ def _from_file(path: Path, kind: type) -> dict[str, str]:
 
 
 def _require_option(field: str, kind: type, where: str) -> None:
-    require_known([_flag(field)], [_flag(known) for known in (*field_names(kind), "config")], where)
+    require_known([flag(field)], [flag(known) for known in (*field_names(kind), "config")], where)
 
 
 def _converted(name: str, kind: type, options: dict[str, str]) -> dict[str, object]:
@@ -145,15 +145,11 @@ def _converted(name: str, kind: type, options: dict[str, str]) -> dict[str, obje
             converted[option] = parser.parse_args([f"--{option}=" + (f"[{value}]" if listed else value)])[option]
         except ArgumentError as error:
             raise UserError(
-                got=f"{_flag(option)} {value}",
+                got=f"{flag(option)} {value}",
                 expected=_shown(types_of[option]) or "true or false",
                 do=f"correct the value; litotes {name} --help explains every option",
             ) from error
     return converted
-
-
-def _flag(field: str) -> str:
-    return "--" + field.replace("_", "-")
 
 
 def _is_needed(field: "Field[Any]") -> bool:

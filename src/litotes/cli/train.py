@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from litotes.config import require_numbers
+from litotes.errors import UserError
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -46,7 +49,7 @@ class Settings:
 
     The run:
     epochs: passes over the quadruplets; by default the recipe's (1; extended counts steps)
-    steps: wins over epochs; by default the recipe's (only extended counts steps)
+    steps: at least 1; wins over epochs; by default the recipe's (only extended counts steps)
     batch_size: pairs a step
     lr: peak learning rate; by default the recipe's (1e-4, extended 2e-3, with --full 5e-6)
     warmup: steps of rising rate; by default the recipe's (200, extended 20)
@@ -112,6 +115,15 @@ class Settings:
     negated_retrieval: Path | None = None
     classification: Path | None = None
     ks: tuple[int, ...] = (1, 5, 10)
+
+    def __post_init__(self) -> None:
+        require_numbers(self, {"steps": 1})
+        if self.remove_commas != "none" and not self.cc_neg:
+            raise UserError(
+                got=f"--remove-commas {self.remove_commas} without --cc-neg",
+                expected="--cc-neg, since only CC-Neg's captions are changed",
+                do="add --cc-neg, or leave out --remove-commas",
+            )
 
 
 def run(settings: Settings) -> None:

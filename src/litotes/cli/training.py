@@ -26,7 +26,7 @@ from litotes.train.checkpoint import require_same_settings
 from litotes.train.loop import LoopConfig, total_steps
 from litotes.train.negation import NegationConfig
 from litotes.train.phase import require_place
-from litotes.train.plan import require_useful_steps
+from litotes.train.plan import batch_note, require_useful_steps
 from litotes.train.recipes import FULL_RATE, RECIPES, Recipe, adapt
 
 MOST_VALIDATION = 1000
@@ -51,11 +51,14 @@ def run_training(settings: Settings) -> None:
     recipe = with_reachable_rate(recipe, len(train_part), settings)
     options = own_statements(train_part, settings) if recipe.negation.options else None
     questions = report_suites(data, held, settings)
+    warnings = data_notes(train_part, recipe.loop.batch_size)
     matcher = load_matcher(settings.model, device=settings.device, allow_network=settings.allow_network)
     write_json(settings.output / "config.json", recorded)
     recipe = scaled(recipe, matcher, train_part)
     suites = [*questions.suites, geometry_suite(held, recipe)]
     screen.print(_opening(train_part, held, recipe, settings), highlight=False, soft_wrap=True)
+    for warning in warnings:
+        screen.print(f"note: {warning}", highlight=False, markup=False)
     extra: dict[str, object] = {"seed": settings.seed, "recipe": settings.recipe}
     base = evaluated("measuring base", matcher, suites, settings, screen) | extra
     adapt(
@@ -67,7 +70,7 @@ def run_training(settings: Settings) -> None:
         extra["pretrained"] = f"all weights of {recipe.full} tuned"
     records = {"base": base, "adapted": evaluated("measuring adapted", matcher, suites, settings, screen) | extra}
     page = settings.output / "report.html"
-    write_comparison_report(page, page.with_suffix(".json"), records, notes=questions.notes)
+    write_comparison_report(page, page.with_suffix(".json"), records, notes=[*warnings, *questions.notes])
     print_comparison(records, questions.notes, screen)
     screen.print(f"{saved.name:<8} {saved}\nreport   {page}", highlight=False, soft_wrap=True)
 
@@ -89,7 +92,10 @@ def _decisive(recorded: dict[str, dict[str, object]]) -> dict[str, object]:
 
 
 def load_data(settings: Settings) -> Quadruplets:
-    """The quadruplets that the settings name, drawn down to ``train_num_samples``."""
+    """The quadruplets that the settings name, drawn down to ``train_num_samples``.
+
+    A published table is taken as it is, own ones are refused where N says the same as a true caption.
+    """
     if settings.cc_neg:
         return from_cc_neg(
             settings.train_data, settings.images_root or settings.train_data.parent,
@@ -97,6 +103,13 @@ def load_data(settings: Settings) -> Quadruplets:
         )  # fmt: skip
     data = from_table(settings.train_data, settings.images_root, seed=settings.seed)
     return data.choose(settings.train_num_samples, settings.seed) if settings.train_num_samples else data
+
+
+def data_notes(data: Quadruplets, batch: int) -> list[str]:
+    """What a reader must know of the data that the model is adapted on, in whole sentences."""
+    same = len(data.contradictions())
+    contradictions = f"{same} of {len(data)} negated captions say the same as a true caption of their picture."
+    return [note for note in (batch_note(len(data), batch), contradictions if same else "") if note]
 
 
 def split(data: Quadruplets, fraction: float, seed: int) -> tuple[Quadruplets, Quadruplets]:

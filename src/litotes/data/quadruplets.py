@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from litotes.data.images import ImageFiles, Pictures, Subset
-from litotes.data.tables import CAPTION, IMAGE, NEGATED, Table, column, read_table, title_of
+from litotes.data.tables import CAPTION, IMAGE, NEGATED, Table, column, filled, listed, read_table, title_of
 from litotes.data.templates import TEMPLATES, fill
 from litotes.errors import UserError
 
@@ -56,6 +56,11 @@ class Quadruplets:
             digest.update(json.dumps(row).encode())
         return digest.hexdigest()
 
+    def contradictions(self) -> list[int]:
+        """Places where N says the same as P or P', but for case, blanks and the mark at the end: true and false."""
+        texts = zip(self.captions, self.negated_positives, self.negatives, strict=True)
+        return [i for i, (p, p_negated, n) in enumerate(texts) if _plain(n) in (_plain(p), _plain(p_negated))]
+
     def take(self, indices: Sequence[int]) -> "Quadruplets":
         """Return the quadruplets at ``indices``, in that order."""
         return Quadruplets(
@@ -75,11 +80,11 @@ def from_table(path: str | Path, root: str | Path | None = None, seed: int = 0, 
     row from ``seed``: the draw depends on seed and row number only.
 
     ``root``: folder of the pictures (none: the table's own). ``strip_prefix``: see ImageFiles. Errors:
-    :class:`UserError` on missing columns, blank captions (with their rows) and missing pictures.
+    :class:`UserError` on missing columns, blank captions, negated captions that say the same as a true one (both with
+    their rows) and missing pictures.
     """
     table = read_table(path)
-    captions = _filled(table, CAPTION)
-    negatives = _filled(table, NEGATED)
+    captions, negatives = filled(table, *CAPTION), filled(table, *NEGATED)
     title = title_of(table, "negated_positive")
     given = [row[title] for row in table.rows] if title else [""] * len(captions)
     made = template_captions(captions, seed)
@@ -88,7 +93,16 @@ def from_table(path: str | Path, root: str | Path | None = None, seed: int = 0, 
     objects = tuple(_objects(table, i, row[title]) for i, row in enumerate(table.rows, 1)) if title else None
     folder = table.path.parent if root is None else root
     pictures = ImageFiles(column(table, *IMAGE), folder, strip_prefix)
-    return Quadruplets(pictures, tuple(captions), positives, tuple(negatives), objects)
+    data = Quadruplets(pictures, tuple(captions), positives, tuple(negatives), objects)
+    same = [i + 1 for i in data.contradictions()]
+    if same:
+        raise UserError(
+            f"{table.path}: {title_of(table, *NEGATED)} says the same as a true caption in {len(same)} rows: "
+            f"{listed(same)}",
+            "a sentence that is false of the picture, beside the true one (row 1 is the first below the header)",
+            "correct or remove these rows",
+        )
+    return data
 
 
 def template_captions(captions: Sequence[str], seed: int) -> list[str]:
@@ -97,17 +111,9 @@ def template_captions(captions: Sequence[str], seed: int) -> list[str]:
     return [fill(TEMPLATES[k], caption) for k, caption in zip(drawn.tolist(), captions, strict=True)]
 
 
-def _filled(table: Table, names: tuple[str, ...]) -> list[str]:
-    cells = column(table, *names)
-    blank = [str(i) for i, cell in enumerate(cells, start=1) if not cell.strip(" \t\r\n.?!")]
-    if blank:
-        rows = ", ".join(blank[:10]) + (", ..." if len(blank) > 10 else "")
-        raise UserError(
-            f"{table.path}: column {title_of(table, *names)} has no words in {len(blank)} rows: {rows}",
-            "a sentence in every row (row 1 is the first below the header)",
-            "fill or remove these rows",
-        )
-    return cells
+def _plain(sentence: str) -> str:
+    """A sentence without what does not change its meaning: case, outer and doubled blanks, the mark at its end."""
+    return " ".join(sentence.casefold().split()).rstrip(".?! ")
 
 
 def _objects(table: Table, row: int, cell: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -97,6 +98,32 @@ def column(table: Table, *names: str) -> list[str]:
         wanted = names[0] if len(names) == 1 else f"one of {', '.join(names)}"
         raise UserError(str(table), f"a column {wanted}", "rename the column, or choose another table")
     return [row[title] for row in table.rows]
+
+
+def filled(table: Table, *names: str) -> list[str]:
+    """Return the cells of the first of ``names`` that the table has, each with a word in it.
+
+    Errors: those of ``column``; :class:`UserError` with the rows whose cell has no words.
+    """
+    cells = column(table, *names)
+    blank = [i for i, cell in enumerate(cells, start=1) if is_blank(cell)]
+    if blank:
+        raise UserError(
+            f"{table.path}: column {title_of(table, *names)} has no words in {len(blank)} rows: {listed(blank)}",
+            "a sentence in every row (row 1 is the first below the header)",
+            "fill or remove these rows",
+        )
+    return cells
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing but blanks and the marks that end a sentence."""
+    return not text.strip(" \t\r\n.?!")
+
+
+def listed(items: Sequence[object], shown: int = 10) -> str:
+    """Write the first of some items in a line, and say where there are more."""
+    return ", ".join(map(str, items[:shown])) + (", ..." if len(items) > shown else "")
 
 
 def _check_file(path: Path) -> None:

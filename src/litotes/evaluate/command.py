@@ -110,6 +110,8 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
         if result["task"] == "mcq" and result["ties"]:
             first = 100 * result["total_if_ties_go_to_first"]
             notes.append(f"{name}: {result['ties']} ties, counted as wrong; {first:.1f} % if the first of equals won")
+        if result.get("captions_without_words"):
+            notes.append(f"{name}: {result['captions_without_words']} captions without words, counted like any other")
         if result.get("equal_names"):
             notes.append(f"{name}: classes of one name cannot be told apart: {', '.join(result['equal_names'])}")
     return notes

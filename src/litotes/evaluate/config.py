@@ -60,6 +60,16 @@ class EvaluateConfig:
                 expected="one or more of --choice, --retrieval, --negated-retrieval, --classification",
                 do="name a file of questions or captions, or a folder of class folders",
             )
+        for option, given, needed, other in (
+            ("--templates", self.templates, "--classification", self.classification),
+            ("--any-base", self.any_base, "--adapter", self.adapter),
+        ):
+            if given and not other:
+                raise UserError(
+                    got=f"{option} without {needed}",
+                    expected=f"{needed}, since nothing else uses {option}",
+                    do=f"add {needed}, or leave out {option}",
+                )
 
     @property
     def files(self) -> dict[str, Path]:

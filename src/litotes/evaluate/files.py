@@ -4,8 +4,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from litotes.data.images import ImageFiles
-from litotes.data.negbench import KNOWN, ChoiceQuestions, fingerprint_choice, read_choice, read_retrieval
-from litotes.data.tables import CAPTION, IMAGE, column, read_table
+from litotes.data.negbench import (
+    KNOWN,
+    ChoiceQuestions,
+    fingerprint_choice,
+    fingerprint_retrieval,
+    read_choice,
+    read_retrieval,
+)
+from litotes.data.tables import CAPTION, IMAGE, column, filled, is_blank, listed, read_table
 from litotes.errors import UserError
 from litotes.evaluate.classification import Classification
 from litotes.evaluate.config import EvaluateConfig
@@ -34,6 +41,12 @@ def suites_from_files(config: EvaluateConfig) -> list[Suite]:
         "retrieval_neg": negated_retrieval_suite,
         "classification": classification_suite,
     }
+    if (config.images_root or config.strip_prefix) and all(path.is_dir() for path in config.files.values()):
+        raise UserError(
+            got=f"{'--images-root' if config.images_root else '--strip-prefix'} with class folders alone",
+            expected="a table, whose paths it is about",
+            do="leave it out",
+        )
     suites, faults = [], []
     for name, path in config.files.items():
         try:
@@ -69,6 +82,15 @@ def choice_suite(path: Path, config: EvaluateConfig) -> MultipleChoice:
 def retrieval_suite(path: Path, config: EvaluateConfig, negated: bool = False) -> Retrieval:
     """Retrieval both ways from a table in NegBench's columns or with one caption a row."""
     captions = read_retrieval(path)
+    blank = [captions.image_paths[i] for i, text in zip(captions.image_of_caption, captions.captions, strict=True)
+             if is_blank(text)]  # fmt: skip
+    # A published file is measured as it is, so that its figures can be compared.
+    if blank and fingerprint_retrieval(captions) not in KNOWN:
+        raise UserError(
+            got=f"{path}: {len(blank)} captions without words, of {listed(blank)}",
+            expected="at least one word in every caption",
+            do="fill these captions, or take them out of the table",
+        )
     return Retrieval(
         name="retrieval_neg" if negated else "retrieval",
         pictures=_pictures(captions.image_paths, path, config),
@@ -92,7 +114,7 @@ def classification_suite(path: Path, config: EvaluateConfig) -> Classification:
         templates = _templates(config.templates, FOLDER_TEMPLATES)
         return Classification("classification", pictures, labels, classnames, templates)
     table = read_table(path)
-    captions = column(table, *CAPTION)
+    captions = filled(table, *CAPTION)
     classnames = list(dict.fromkeys(captions))
     label = {name: i for i, name in enumerate(classnames)}
     pictures = _pictures(column(table, *IMAGE), path, config)

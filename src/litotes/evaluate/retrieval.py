@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from litotes.data.images import Pictures
+from litotes.data.tables import is_blank
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.suite import (
     Identity,
@@ -31,7 +32,7 @@ class Retrieval(Suite):
     the same measure, reported under its own names).
 
     ``run`` gives ``i2t`` and ``t2i`` by K (keys are strings), ``rsum`` in percent (600 at most for three K),
-    ``median_rank`` both ways, ``n_images_with_captions``.
+    ``median_rank`` both ways, ``n_images_with_captions``, ``captions_without_words`` (queries like any other).
 
     Errors: lists of unequal length, no picture, indices out of range, a K above the number of pictures or captions.
     """
@@ -68,4 +69,5 @@ class Retrieval(Suite):
             "rsum": recall["rsum"],
             "median_rank": {"i2t": median_rank(found.image_to_text), "t2i": median_rank(found.text_to_image)},
             "n_images_with_captions": len(set(self.image_of_caption)),
+            "captions_without_words": sum(map(is_blank, self.captions)),
         }

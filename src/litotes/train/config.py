@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from litotes.config import require_numbers
 from litotes.errors import UserError
 
 
@@ -62,6 +63,7 @@ class PretrainConfig:
     resume: bool = False
 
     def __post_init__(self) -> None:
+        require_numbers(self, {"steps": 1, "warmup_steps": 0})
         if self.patch_size < 1 or self.image_size < 1 or self.image_size % self.patch_size:
             raise UserError(
                 got=f"image size {self.image_size} and patch size {self.patch_size}",

@@ -36,6 +36,13 @@ def require_useful_steps(examples: int, batch: int, drop_last: bool) -> None:
     )
 
 
+def batch_note(examples: int, batch: int) -> str:
+    """What a reader must know of a batch that the data cannot fill; "" where they can."""
+    if batch <= examples:
+        return ""
+    return f"The batch of {batch} is larger than the {examples} examples to train on: every step takes all {examples}."
+
+
 def epoch_order(examples: int, seed: int, epoch: int) -> np.ndarray:
     """A permutation of the examples that depends on seed and epoch alone, so that a resumed run repeats it."""
     return np.random.default_rng([seed, epoch]).permutation(examples)

@@ -1,32 +1,38 @@
 """Pretraining a small CLIP from scratch on a table of pictures and captions."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from litotes.backbones.preprocess import Preprocess
 from litotes.backbones.tokenizer import TextTokenizer
 from litotes.backbones.train_tokenizer import train_tokenizer
 from litotes.data.images import ImageFiles
-from litotes.data.tables import CAPTION, IMAGE, column, read_table
+from litotes.data.tables import CAPTION, IMAGE, column, filled, read_table
 from litotes.models.clip import new_clip
 from litotes.models.matcher import Matcher
 from litotes.train.config import PretrainConfig
 from litotes.train.loop import LoopConfig
 from litotes.train.phase import require_place, run_phase
+from litotes.train.plan import batch_note
 from litotes.train.pretrain import Contrastive, WordWarmup, content_words
 
 HEAD_WIDTH = 32
 
 
-def pretrain_from_table(settings: PretrainConfig) -> Path:
+def pretrain_from_table(settings: PretrainConfig, say: Callable[[str], None] = print) -> Path:
     """Train tokenizer and towers on the table's captions and pictures; returns the folder of the model.
 
     First the picture tower learns the captions' telling words (``WordWarmup``), then both towers learn the pairs
-    (``Contrastive``). Each phase resumes on its own. Errors: those of the table, of missing pictures and of ``train``.
+    (``Contrastive``). Each phase resumes on its own. say: is told what a reader must know.
+
+    Errors: those of the table, of missing pictures and of ``train``.
     """
     require_place(settings.output, ("warmup", "contrastive"), settings.resume)
     table = read_table(settings.train_data)
     root = settings.images_root or settings.train_data.parent
-    pictures, captions = ImageFiles(column(table, *IMAGE), root), column(table, *CAPTION)
+    pictures, captions = ImageFiles(column(table, *IMAGE), root), filled(table, *CAPTION)
+    if note := batch_note(len(pictures), settings.batch_size):
+        say(f"note: {note}")
     matcher = new_matcher(settings, captions)
     if settings.warmup_steps:
         warmup = WordWarmup(matcher, pictures, content_words(captions), seed=settings.seed)
