@@ -82,6 +82,15 @@ def test_help_lists_every_command(capsys):
         assert all(f"  {name} " in text for name in COMMANDS)
 
 
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_help_of_a_group_lists_its_commands(word, capsys):
+    assert main(["data", word]) == 0
+    text = capsys.readouterr().out
+    assert "  data convert-cc-neg  " in text
+    assert "  train " not in text
+    assert main(["dta", word]) == 2
+
+
 def test_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"litotes {litotes.__version__}\n"
@@ -231,6 +240,11 @@ def test_a_place_that_cannot_be_written_is_a_message(command, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["demo", "demo extended", "demo pretrain"])
+def test_a_number_out_of_range_is_told_by_its_option(name, capsys):
+    assert "--seed -1" in refused(capsys, *name.split(), "--seed=-1")
+
+
+@pytest.mark.parametrize("name", ["demo", "demo extended", "demo pretrain"])
 def test_a_file_where_the_demos_folder_should_be_is_told_before_the_work(name, capsys, tmp_path):
     (tmp_path / "file").write_text("kept")
     where = f"--output {tmp_path / 'file'}, but {tmp_path / 'file'} is no folder"
@@ -247,6 +261,12 @@ def test_an_error_of_ours_is_not_hidden(command):
     for command.error in (OSError("a broken pipe, say"), ValueError("a bug")):
         with pytest.raises(type(command.error)):
             main(["evaluate", "--source", "a"])
+
+
+def test_an_interrupt_may_say_where_it_stands(command, capsys):
+    command.error = KeyboardInterrupt("step 3 is saved")
+    assert main(["evaluate", "--source", "a"]) == 130
+    assert capsys.readouterr().err == "\nstopped: step 3 is saved\n"
 
 
 def test_an_interrupt_ends_quietly(command, capsys):

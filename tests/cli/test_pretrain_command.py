@@ -40,7 +40,7 @@ def test_a_model_comes_out_and_can_be_measured(pretrain, pairs, tmp_path, capsys
     assert record["fingerprint"] == load_matcher(folder).fingerprint
 
 
-def test_a_stopped_pretraining_goes_on(pretrain, tmp_path, monkeypatch):
+def test_a_stopped_pretraining_goes_on(pretrain, tmp_path, monkeypatch, capsys):
     assert pretrain(output=tmp_path / "whole") == 0
     calls, terms = [], Contrastive.terms
 
@@ -53,6 +53,7 @@ def test_a_stopped_pretraining_goes_on(pretrain, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Contrastive, "terms", stop)
         assert pretrain() == 130
+    assert f"stopped: step 1 is saved in {tmp_path}/small/contrastive/checkpoint-000001" in capsys.readouterr().err
     assert pretrain() == 2
     assert pretrain(resume=True) == 0
     assert steps(tmp_path / "small" / "contrastive") == [1, 2]
@@ -70,11 +71,14 @@ def test_the_warm_up_can_be_left_out(pretrain, tmp_path):
     ("options", "part"),
     [
         ({"train_data": "nowhere.csv"}, "nowhere.csv"),
-        ({"image_size": 30}, "image size 30 and patch size 16"),
+        ({"image_size": 30}, "--image-size 30 and --patch-size 16"),
         ({"width": 100}, "100"),
-        ({"vocabulary": 100}, "vocabulary of 100"),
+        ({"vocabulary": 100}, "vocabulary of 100 (--vocabulary)"),
         ({"steps": "few"}, "--steps few"),
         ({"steps": 0}, "--steps 0"),
+        ({"lr": "nan"}, "--lr nan"),
+        ({"batch_size": 0}, "--batch-size 0"),
+        ({"patch_size": 0}, "--patch-size 0"),
         ({"warmup_steps": -1}, "--warmup-steps -1"),
         ({"device": "warp:9"}, "warp:9"),
         ({"resume": True}, "small, which is not there"),

@@ -117,7 +117,7 @@ def test_whole_towers_are_saved_as_a_model(train, model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("full", [{}, {"full": True}])
-def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(full, train, tmp_path, monkeypatch):
+def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(full, train, tmp_path, monkeypatch, capsys):
     given = {**full, "steps": 4, "lr": 1e-2, "save_frequency": 2, "recipe": "extended"}
     assert train(output=tmp_path / "whole", **given) == 0
 
@@ -132,6 +132,10 @@ def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(full, trai
     with monkeypatch.context() as patch:
         patch.setattr(Negation, "terms", stop)
         assert train(**given) == 130
+    saved = tmp_path / "run" / "run" / "checkpoint-000002"
+    assert capsys.readouterr().err.strip() == (
+        f"stopped: step 2 is saved in {saved}; the same command with --resume goes on from there"
+    )
     assert not (tmp_path / "run" / "report.json").exists()
     assert train(**given) == 2  # a run is there, and --resume was not said
     assert train(resume=True, **given) == 0
@@ -162,10 +166,16 @@ def _stop(*args, **given):
     raise KeyboardInterrupt
 
 
-def test_a_kill_while_the_base_is_measured_is_no_obstacle(train, tmp_path, monkeypatch):
+def test_a_kill_while_the_base_is_measured_is_no_obstacle(train, tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "load_data", _stop)
+        assert train() == 130
+    assert capsys.readouterr().err == "\nstopped: nothing is saved yet; give the same command again\n"
     with monkeypatch.context() as patch:
         patch.setattr(training, "evaluated", _stop)
         assert train() == 130
+    told = "no step is saved yet (--save-frequency); the same command with --resume begins again"
+    assert capsys.readouterr().err == f"\nstopped: {told}\n"
     assert train(resume=True) == 0
     assert (tmp_path / "run" / "report.html").exists()
 
@@ -175,8 +185,8 @@ def test_what_is_read_again_on_resume_must_be_the_same(train, tmp_path, capsys):
     capsys.readouterr()
     assert train(resume=True, lr=0.5, val_fraction=0.2) == 2
     message = capsys.readouterr().err
-    assert "loop.lr = 0.5 (was 0.0001)" in message
-    assert "val_fraction = 0.2 (was 0.34)" in message
+    assert "--lr = 0.5 (was 0.0001)" in message
+    assert "--val-fraction = 0.2 (was 0.34)" in message
     # Said in other words, the settings are the same.
     assert train(resume=True, lr=1e-4, towers="text", lora_rank=2) == 0
 
@@ -341,21 +351,37 @@ def test_files_replace_the_questions_made_from_the_table(train, pairs, tmp_path)
         ({"val_fraction": "many"}, ("--val-fraction many", "NUMBER")),
         ({"model": "nowhere"}, ("nowhere", "a folder")),
         ({"train_data": "nowhere.csv"}, ("nowhere.csv",)),
-        ({"train_num_samples": 99}, ("99 quadruplets asked for", "1 .. 18")),
+        ({"train_num_samples": 99}, ("99 quadruplets asked for (--train-num-samples)", "1 .. 18")),
         ({"device": "warp:9"}, ("warp:9", "--device cpu")),
         ({"resume": True}, ("run, which is not there", "leave out --resume")),
         ({"output": __file__}, (f"--output {__file__}, but {__file__} is no folder",)),
         ({"cache": __file__}, (f"--cache {__file__}, but {__file__} is no folder",)),
         ({"full": True, "lora_rank": 4}, ("--full with --lora-rank",)),
         ({"retention_weight": -1}, ("--retention-weight -1.0",)),
+        ({"lr": "nan"}, ("--lr nan", "NUMBER")),
+        ({"lr": -1}, ("--lr -1.0", "a number above 0")),
+        ({"lr": 0}, ("--lr 0.0", "a number above 0")),
+        ({"steps": -3}, ("--steps -3", "a number from 1 on")),
+        ({"epochs": 0, "steps": 1}, ("--epochs 0",)),
+        ({"batch_size": 0}, ("--batch-size 0",)),
+        ({"save_frequency": -1}, ("--save-frequency -1",)),
+        ({"accum_freq": 0}, ("--accum-freq 0",)),
+        ({"accum_freq": 3}, ("--save-frequency 200 with --accum-freq 3", "give --save-frequency 201")),
+        ({"precision": "fp16"}, ("--precision fp16 on the CPU",)),
+        ({"wd": -0.1}, ("--wd -0.1",)),
+        ({"seed": -1}, ("--seed -1",)),
+        ({"temperature": 0}, ("--temperature 0.0", "or model")),
+        ({"lora_dropout": 1}, ("--lora-dropout 1.0",)),
+        ({"curvature": 0}, ("--curvature 0.0",)),
+        ({"images_root": "nowhere"}, ("image root nowhere (--images-root)",)),
         ({"hanclip_weight": 0}, ("every weight 0",)),
         ({"batch_size": 1}, ("each with one pair",)),
         ({"towers": "audio"}, ("--towers audio", "text|vision|both")),
-        ({"lora_rank": 0}, ("rank 0",)),
+        ({"lora_rank": 0}, ("--lora-rank 0",)),
         ({"epoch": 3}, ("--epoch", "did you mean '--epochs'")),
         ({"choice": "nowhere.csv"}, ("nowhere.csv",)),
         ({"config": "nowhere.toml"}, ("nowhere.toml",)),
-        ({"alpha": -1}, ("alpha = -1.0",)),
+        ({"alpha": -1}, ("--alpha -1.0",)),
         ({"steps": 0}, ("--steps 0", "a number from 1 on")),
         ({"remove_commas": "both"}, ("--remove-commas both without --cc-neg",)),
         ({"temperature": "hot"}, ("--temperature hot", "NUMBER|model")),
@@ -394,6 +420,13 @@ def test_mistakes_in_the_table_are_told_before_the_model_is_loaded(train, pairs,
     told = message(train_data=odd, images_root=pairs.parent)
     assert "caption" in told
     assert "words" in told
+    questions = [["02.png", 0, "a cup", "a ball"]]
+    mcq = write(tmp_path / "mcq.csv", questions, ["image_path", "correct_answer", "caption_0", "caption_1"])
+    few = write(pairs.parent / "few.csv", [rows[0][:2]], COLUMNS[:2])
+    told = message(choice=mcq, retrieval=few, ks="1,50")
+    assert "02.png" in told
+    assert "recall at K = 50 over 1 images (--ks)" in told
+    assert "no model, which is not a folder here" in told
 
 
 def test_a_batch_that_the_table_cannot_fill_is_said(train, tmp_path, capsys):

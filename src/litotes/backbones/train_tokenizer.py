@@ -35,7 +35,9 @@ def train_tokenizer(texts: Iterable[str], vocabulary_size: int, folder: str | Pa
     reading.
     """
     if vocabulary_size < SMALLEST:
-        raise UserError(f"vocabulary of {vocabulary_size}", f"at least {SMALLEST}", "ask for a larger one")
+        raise UserError(
+            f"vocabulary of {vocabulary_size} (--vocabulary)", f"at least {SMALLEST}", "ask for a larger one"
+        )
     captions = [clean(text) for text in texts]
     if not any(captions):
         raise UserError("no text to learn from", "at least one caption", "check the caption column")

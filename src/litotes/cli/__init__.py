@@ -37,6 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not words or words[0] in _HELP:
         print(overview())
         return 0
+    if _is_group(words[0]) and words[1:] and words[1] in _HELP:
+        print(overview(words[0]))
+        return 0
     if words[0] == "--version":
         print(f"litotes {litotes.__version__}")
         return 0
@@ -46,8 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
         problem = error if isinstance(error, UserError) else _as_user_error(error)
         print(f"litotes {words[0]}: this cannot be done as asked.\n{problem}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("\nstopped", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"\nstopped: {stop}" if str(stop) else "\nstopped", file=sys.stderr)
         return 130
     return 0
 
@@ -72,10 +75,16 @@ def _as_user_error(error: OSError) -> UserError:
     )
 
 
-def overview() -> str:
-    """What ``litotes --help`` prints."""
-    width = max(map(len, COMMANDS)) + 2
-    rows = [f"  {name:<{width}}{command.help}" for name, command in COMMANDS.items()]
+def _is_group(word: str) -> bool:
+    """Whether a word only begins the names of commands, as "data" does."""
+    return word not in COMMANDS and any(name.startswith(word + " ") for name in COMMANDS)
+
+
+def overview(group: str = "") -> str:
+    """What ``litotes --help`` prints, or ``litotes GROUP --help`` of the commands whose names begin so."""
+    commands = {name: command for name, command in COMMANDS.items() if name.startswith(f"{group} " if group else "")}
+    width = max(map(len, commands)) + 2
+    rows = [f"  {name:<{width}}{command.help}" for name, command in commands.items()]
     return "\n".join(
         [
             f'litotes {litotes.__version__}: CLIP models that understand "not", and know when they are not sure',

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from litotes.config import require_numbers
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -18,6 +20,9 @@ class Settings:
     seed: int = 0
     pictures: int = 1000
     quadruplets: int = 6000
+
+    def __post_init__(self) -> None:
+        require_numbers(self, {"seed": 0})
 
 
 def run(settings: Settings) -> None:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from litotes.config import require_numbers
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -19,6 +21,9 @@ class Settings:
     quadruplets: int = 24_000
     resume: bool = False
 
+    def __post_init__(self) -> None:
+        require_numbers(self, {"seed": 0, "quadruplets": 2})
+
 
 def run(settings: Settings) -> None:
     """Train, write the adapter, and measure it beside the base."""
@@ -26,7 +31,7 @@ def run(settings: Settings) -> None:
     from litotes.demo.run import print_summary, summary
     from litotes.demo.sets import evaluation, training_options, training_quadruplets
     from litotes.models.lora import save_adapter
-    from litotes.train.phase import require_place
+    from litotes.train.phase import interruptible, require_place
     from litotes.train.recipes import adapt
 
     require_place(settings.output, ("run",), settings.resume)
@@ -36,7 +41,8 @@ def run(settings: Settings) -> None:
     data = training_quadruplets(settings.quadruplets, settings.seed, TRUTHFUL)
     recipe = extended_recipe(settings.seed)
     options = training_options(data, settings.seed)
-    adapt(matcher, data, recipe, settings.output / "run", options=options, resume=settings.resume)
+    with interruptible(settings.output, ("run",)):
+        adapt(matcher, data, recipe, settings.output / "run", options=options, resume=settings.resume)
     save_adapter(matcher, EXTENDED_LORA, settings.output / "adapter")
     print(f"adapter in {settings.output / 'adapter'}")
     print_summary({"base": before, "extended": summary(matcher, held)})

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from litotes.config import require_numbers
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -23,17 +25,22 @@ class Settings:
     workers: int = 1
     resume: bool = False
 
+    def __post_init__(self) -> None:
+        require_numbers(self, {"seed": 0, "warmup_steps": 1, "steps": 1, "workers": 0})
+
 
 def run(settings: Settings) -> None:
     """Pretrain, write the model, and measure it."""
     from litotes.demo.pretraining import PretrainPlan, pretrain, save_half
     from litotes.demo.run import print_summary, summary
     from litotes.demo.sets import evaluation
-    from litotes.train.phase import require_place
+    from litotes.train.phase import interruptible, require_place
 
-    require_place(settings.output, ("warmup", "contrastive"), settings.resume)
+    runs = ("warmup", "contrastive")
+    require_place(settings.output, runs, settings.resume)
     plan = PretrainPlan(settings.warmup_steps, settings.steps, seed=settings.seed, workers=settings.workers)
-    matcher = pretrain(settings.output, plan, resume=settings.resume)
+    with interruptible(settings.output, runs):
+        matcher = pretrain(settings.output, plan, resume=settings.resume)
     save_half(matcher, settings.output / "half")
     print(f"model in {settings.output / 'model'}, in float16 in {settings.output / 'half'}")
     print_summary({"base": summary(matcher, evaluation())})

@@ -7,6 +7,12 @@ from typing import Literal
 from litotes.config import require_numbers
 from litotes.errors import UserError
 
+_LEAST = {
+    "train_num_samples": 0, "hanclip_weight": 0, "options_weight": 0, "retention_weight": 0, "alpha": 0, "lora_rank": 1,
+    "epochs": 1, "steps": 1, "batch_size": 1, "warmup": 0, "wd": 0, "accum_freq": 1, "workers": 0, "seed": 0,
+    "save_frequency": 0,
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -117,7 +123,35 @@ class Settings:
     ks: tuple[int, ...] = (1, 5, 10)
 
     def __post_init__(self) -> None:
-        require_numbers(self, {"steps": 1})
+        require_numbers(self, _LEAST, ("lr", "curvature", "lora_alpha"))
+        self._require_fit()
+
+    def _require_fit(self) -> None:
+        """Refuse options that do not go together, and those whose range has an upper end too."""
+        if isinstance(self.temperature, float) and not 0 < self.temperature < float("inf"):
+            raise UserError(
+                got=f"--temperature {self.temperature}",
+                expected="a number above 0, or model",
+                do="give for instance 0.07",
+            )
+        if self.lora_dropout is not None and not 0 <= self.lora_dropout < 1:
+            raise UserError(
+                got=f"--lora-dropout {self.lora_dropout}",
+                expected="a share from 0 to below 1",
+                do="give for instance 0.25",
+            )
+        if self.save_frequency % self.accum_freq:
+            raise UserError(
+                got=f"--save-frequency {self.save_frequency} with --accum-freq {self.accum_freq}",
+                expected="checkpoints at steps of the optimiser, which come every --accum-freq batches",
+                do=f"give --save-frequency {self.accum_freq * max(1, round(self.save_frequency / self.accum_freq))}",
+            )
+        if self.precision == "fp16" and self.device == "cpu":
+            raise UserError(
+                got="--precision fp16 on the CPU",
+                expected="no or bf16 there",
+                do="give --precision bf16, or leave it out",
+            )
         if self.remove_commas != "none" and not self.cc_neg:
             raise UserError(
                 got=f"--remove-commas {self.remove_commas} without --cc-neg",

@@ -2,22 +2,24 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from litotes.cli.measuring import evaluated, geometry_suite, print_comparison, report_suites
+from litotes.cli.measuring import Questions, evaluated, geometry_suite, print_comparison, report_suites
 from litotes.cli.train import Settings
-from litotes.config import flatten, record
+from litotes.config import flag, flatten, record
 from litotes.data.cc_neg import from_cc_neg
 from litotes.data.quadruplets import Quadruplets, from_table
 from litotes.data.statements import TWIN, OptionSet, make_options
-from litotes.errors import UserError
+from litotes.errors import UserError, together
 from litotes.evaluate.command import require_device
 from litotes.evaluate.report import write_comparison_report
 from litotes.evaluate.results import write_json
+from litotes.models.clip import local_folder
 from litotes.models.lora import ALL_LINEAR, ATTENTION, LoraSettings, describe, save_adapter
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.objectives.hanclip import HanclipConfig
@@ -25,7 +27,7 @@ from litotes.places import require_folder_place
 from litotes.train.checkpoint import require_same_settings
 from litotes.train.loop import LoopConfig, total_steps
 from litotes.train.negation import NegationConfig
-from litotes.train.phase import require_place
+from litotes.train.phase import interruptible, require_place
 from litotes.train.plan import batch_note, require_useful_steps
 from litotes.train.recipes import FULL_RATE, RECIPES, Recipe, adapt
 
@@ -34,10 +36,28 @@ RUN = "run"
 _DATA = ("cc_neg", "remove_commas", "train_num_samples", "val_fraction", "seed")
 _MAY_CHANGE = ("loop.save_every", "loop.keep", "loop.workers")
 
+_SAID = {
+    "loop.accumulation": "--accum-freq", "loop.batch_size": "--batch-size", "loop.epochs": "--epochs",
+    "loop.lr": "--lr", "loop.precision": "--precision",
+    "loop.seed": "--seed", "loop.steps": "--steps", "loop.warmup": "--warmup",
+    "loop.weight_decay": "--wd", "negation.hanclip": "--hanclip-weight", "negation.options": "--options-weight",
+    "negation.retention": "--retention-weight", "negation.objective.alpha": "--alpha",
+    "negation.objective.hco.curvature": "--curvature", "negation.objective.hco.norm": "--norm",
+    "negation.objective.hco.reading": "--reading", "negation.objective.hco.temperature": "--temperature",
+    "lora.towers": "--towers", "lora.rank": "--lora-rank", "lora.alpha": "--lora-alpha",
+    "lora.dropout": "--lora-dropout", "lora.targets": "--lora-targets", "full": "--full",
+}  # fmt: skip
+"""Settings of a recipe that an option of the command says."""
+
 
 def run_training(settings: Settings) -> None:
+    """Adapt, measure before and after, write adapter and report; an interrupt says what is saved."""
+    with interruptible(settings.output, (RUN,)):
+        _run_training(settings, Console())
+
+
+def _run_training(settings: Settings, screen: Console) -> None:
     """Everything is read and checked before the model is loaded; the report is written last."""
-    screen = Console()
     recipe = recipe_of(settings)
     require_device(settings.device)
     require_place(settings.output, (RUN,), settings.resume)
@@ -50,7 +70,8 @@ def run_training(settings: Settings) -> None:
     require_useful_steps(len(train_part), recipe.loop.batch_size, recipe.loop.drop_last)
     recipe = with_reachable_rate(recipe, len(train_part), settings)
     options = own_statements(train_part, settings) if recipe.negation.options else None
-    questions = report_suites(data, held, settings)
+    find_model = partial(local_folder, settings.model, settings.allow_network)
+    questions: Questions = together(partial(report_suites, data, held, settings), find_model)[0]
     warnings = data_notes(train_part, recipe.loop.batch_size)
     matcher = load_matcher(settings.model, device=settings.device, allow_network=settings.allow_network)
     write_json(settings.output / "config.json", recorded)
@@ -87,8 +108,10 @@ def require_unchanged(path: Path, recorded: dict[str, dict[str, object]]) -> Non
 
 
 def _decisive(recorded: dict[str, dict[str, object]]) -> dict[str, object]:
+    """What the outcome depends on, by the option that says it where there is one."""
     recipe = {key: value for key, value in flatten(recorded["recipe"]).items() if key not in _MAY_CHANGE}
-    return {**recipe, **{key: recorded["settings"][key] for key in _DATA}}
+    said = {_SAID.get(key, key): value for key, value in recipe.items()}
+    return {**said, **{flag(key): recorded["settings"][key] for key in _DATA}}
 
 
 def load_data(settings: Settings) -> Quadruplets:
@@ -167,11 +190,6 @@ def _negation(recipe: Recipe, settings: Settings) -> NegationConfig:
     given = {"hanclip": settings.hanclip_weight, "options": settings.options_weight,
              "retention": settings.retention_weight}  # fmt: skip
     weights: dict[str, Any] = {name: weight for name, weight in given.items() if weight is not None}
-    for name, weight in weights.items():
-        if not 0 <= weight < float("inf"):
-            raise UserError(
-                got=f"--{name}-weight {weight}", expected="a number from 0 on", do="give 0 to leave the term out"
-            )
     temperature = recipe.negation.objective.hco.temperature if settings.temperature is None else settings.temperature
     # Under "scale" the length is measured on the model when it is loaded.
     hco = replace(

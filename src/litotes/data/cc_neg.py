@@ -179,7 +179,11 @@ def _choose(first: int, last: int, count: int | None, seed: int) -> list[int]:
     if count is None:
         return list(range(first, last))
     if not 1 <= count <= last - first:
-        raise UserError(f"{count} quadruplets asked for", f"1 .. {last - first}", "ask for as many as there are")
+        raise UserError(
+            f"{count} quadruplets asked for (--train-num-samples)",
+            f"1 .. {last - first}",
+            "ask for as many as there are",
+        )
     return (first + np.random.default_rng(seed).permutation(last - first)[:count]).tolist()
 
 

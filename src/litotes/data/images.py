@@ -62,7 +62,11 @@ class ImageFiles(Pictures):
         self._names = [path.removeprefix(strip_prefix) for path in paths]
         self._root = Path(root) if root is not None else Path()
         if root is not None and not self._root.is_dir():
-            raise UserError(f"image root {root}", "a folder", "name the folder that the paths start from")
+            raise UserError(
+                f"image root {root} (--images-root), which is no folder",
+                "a folder",
+                "name the folder that the table's paths start from",
+            )
         self._files = [_inside(self._root, name, bounded=root is not None) for name in self._names]
         self._digests: dict[str, str] = {}
         known: dict[str, bool] = {}
@@ -199,7 +203,7 @@ def _is(file: str, known: dict[str, bool]) -> bool:
 
 def _missing(names: list[str], total: int, root: Path) -> UserError:
     listed = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-    advice = "name the folder that the paths start from as the image root"
+    advice = "name the folder that the paths start from as the image root (--images-root)"
     parts = PurePosixPath(names[0]).parts
     for cut in range(1, len(parts)):
         tail = "/".join(parts[cut:])

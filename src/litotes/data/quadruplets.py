@@ -45,7 +45,9 @@ class Quadruplets:
         larger one. Errors: :class:`UserError` when ``n`` is not within 1 .. len(self).
         """
         if not 1 <= n <= len(self):
-            raise UserError(f"{n} quadruplets asked for", f"1 .. {len(self)}", "ask for as many as there are")
+            raise UserError(
+                f"{n} quadruplets asked for (--train-num-samples)", f"1 .. {len(self)}", "ask for as many as there are"
+            )
         return self.take(np.random.default_rng(seed).permutation(len(self))[:n].tolist())
 
     def fingerprint(self) -> str:

@@ -49,7 +49,7 @@ class DemoConfig:
     def __post_init__(self) -> None:
         if self.pictures < MOST_RANK or self.quadruplets < 2:
             raise UserError(
-                got=f"{self.pictures} pictures and {self.quadruplets} quadruplets",
+                got=f"{self.pictures} pictures (--pictures) and {self.quadruplets} quadruplets (--quadruplets)",
                 expected=f"at least {MOST_RANK} pictures, since recall is counted up to there, and 2 quadruplets",
                 do="ask for more; 1000 and 6000 give the figures that the documentation speaks of",
             )

@@ -12,15 +12,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from litotes.errors import UserError
+from litotes.errors import UserError, together
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Progress, silent
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.report import sections
 from litotes.evaluate.results import file_name, result_record, write_json
-from litotes.evaluate.suite import run_suites
+from litotes.evaluate.suite import Suite, run_suites
+from litotes.models.clip import local_folder
 from litotes.models.features import image_features
-from litotes.models.lora import load_adapter
+from litotes.models.lora import load_adapter, require_adapter_files
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.places import require_file_place, require_folder_place
 
@@ -30,9 +31,10 @@ def run(config: EvaluateConfig, progress: Progress = silent) -> dict[str, Any]:
 
     All files are read and all pictures looked for before the model is loaded.
 
-    Errors: those of the files, of the model and of the adapter; a device that is not there.
+    Errors: those of the files, together with a model or an adapter that is not there; those of model and adapter; a
+    device that is not there.
     """
-    suites = suites_from_files(config)
+    suites: list[Suite] = together(partial(suites_from_files, config), partial(_require_model, config))[0]
     matcher = _matcher(config)
     encode_images = partial(image_features, matcher, cache=config.cache) if config.cache else None
     results = run_suites(matcher, suites, progress, encode_images)
@@ -115,6 +117,14 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
         if result.get("equal_names"):
             notes.append(f"{name}: classes of one name cannot be told apart: {', '.join(result['equal_names'])}")
     return notes
+
+
+def _require_model(config: EvaluateConfig) -> None:
+    """Refuse a model or an adapter that is not there; nothing is fetched or loaded."""
+    if not config.allow_network:
+        local_folder(config.model)
+    if config.adapter is not None:
+        require_adapter_files(config.adapter)
 
 
 def _matcher(config: EvaluateConfig) -> Matcher:

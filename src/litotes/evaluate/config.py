@@ -60,6 +60,12 @@ class EvaluateConfig:
                 expected="one or more of --choice, --retrieval, --negated-retrieval, --classification",
                 do="name a file of questions or captions, or a folder of class folders",
             )
+        if not self.ks or min(self.ks) < 1 or len(set(self.ks)) < len(self.ks):
+            raise UserError(
+                got=f"--ks {','.join(map(str, self.ks))}",
+                expected="different whole numbers from 1",
+                do="give for instance --ks 1,5,10",
+            )
         for option, given, needed, other in (
             ("--templates", self.templates, "--classification", self.classification),
             ("--any-base", self.any_base, "--adapter", self.adapter),

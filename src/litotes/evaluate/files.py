@@ -1,6 +1,7 @@
 """Suites from a user's files: NegBench's tables, caption tables, class folders."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from litotes.data.images import ImageFiles
@@ -13,7 +14,7 @@ from litotes.data.negbench import (
     read_retrieval,
 )
 from litotes.data.tables import CAPTION, IMAGE, column, filled, is_blank, listed, read_table
-from litotes.errors import UserError
+from litotes.errors import UserError, together
 from litotes.evaluate.classification import Classification
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.negation import MultipleChoice
@@ -47,21 +48,7 @@ def suites_from_files(config: EvaluateConfig) -> list[Suite]:
             expected="a table, whose paths it is about",
             do="leave it out",
         )
-    suites, faults = [], []
-    for name, path in config.files.items():
-        try:
-            suites.append(builders[name](path, config))
-        except UserError as error:
-            faults.append(error)
-    if len(faults) > 1:
-        raise UserError(
-            got="; ".join(error.got for error in faults),
-            expected="; ".join(dict.fromkeys(error.expected for error in faults)),
-            do="; ".join(dict.fromkeys(error.do for error in faults)),
-        )
-    if faults:
-        raise faults[0]
-    return suites
+    return together(*(partial(builders[name], path, config) for name, path in config.files.items()))
 
 
 def choice_suite(path: Path, config: EvaluateConfig) -> MultipleChoice:

@@ -126,14 +126,14 @@ def check_ks(ks: Sequence[int], n_images: int, n_texts: int) -> None:
     """Nothing where every K is a rank that both galleries have; a UserError otherwise."""
     if not ks or min(ks) < 1 or len(set(ks)) < len(ks):
         raise UserError(
-            got=f"K = {list(ks)}", expected="different whole numbers from 1", do="give for instance 1, 5, 10"
+            got=f"K = {list(ks)} (--ks)", expected="different whole numbers from 1", do="give for instance --ks 1,5,10"
         )
     size, gallery = min((n_images, "images"), (n_texts, "texts"))
     if max(ks) > size:
         raise UserError(
-            got=f"K = {max(ks)} over {size} {gallery}",
+            got=f"recall at K = {max(ks)} over {size} {gallery} (--ks)",
             expected=f"K of at most {size}: recall is 1 by definition beyond the whole gallery",
-            do="ask for smaller K, or evaluate more pairs",
+            do=f"give --ks {','.join(str(k) for k in ks if k <= size) or 1}, or evaluate more pairs",
         )
 
 

@@ -215,7 +215,8 @@ def _base_sizes(encoder: ClipEncoder) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _read_config(folder: Path) -> dict:
+def require_adapter_files(folder: Path) -> None:
+    """Refuse a folder that holds no adapter, without reading it."""
     missing = [name for name in (_CONFIG, _WEIGHTS) if not (folder / name).is_file()]
     if missing:
         raise UserError(
@@ -223,6 +224,10 @@ def _read_config(folder: Path) -> dict:
             expected="an adapter folder as PEFT writes it",
             do="check the path of the adapter",
         )
+
+
+def _read_config(folder: Path) -> dict:
+    require_adapter_files(folder)
     config = _json(folder / _CONFIG)
     if config.get("peft_type") != "LORA":
         raise UserError(

@@ -63,10 +63,20 @@ class PretrainConfig:
     resume: bool = False
 
     def __post_init__(self) -> None:
-        require_numbers(self, {"steps": 1, "warmup_steps": 0})
-        if self.patch_size < 1 or self.image_size < 1 or self.image_size % self.patch_size:
+        sizes = ("image_size", "patch_size", "width", "text_width", "layers", "dimension", "context")
+        run = {
+            "steps": 1,
+            "batch_size": 1,
+            "warmup_steps": 0,
+            "warmup": 0,
+            "seed": 0,
+            "workers": 0,
+            "save_frequency": 0,
+        }
+        require_numbers(self, {**dict.fromkeys(sizes, 1), **run}, ("lr",))
+        if self.image_size % self.patch_size:
             raise UserError(
-                got=f"image size {self.image_size} and patch size {self.patch_size}",
+                got=f"--image-size {self.image_size} and --patch-size {self.patch_size}",
                 expected="a patch size that divides the image size",
                 do="choose for instance 64 and 16",
             )

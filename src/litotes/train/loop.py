@@ -65,7 +65,7 @@ class LoopConfig:
             value = getattr(self, name)
             if not least <= value < math.inf:
                 raise UserError(
-                    got=f"{name} = {value}", expected=f"a number from {least} on", do=f"choose another {name}"
+                    got=f"{name} = {value}", expected=f"a number from {least} on", do="choose another value"
                 )
         require_known([self.schedule], SCHEDULES, "schedule")
         require_known([self.precision], PRECISIONS, "precision")

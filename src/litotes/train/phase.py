@@ -1,5 +1,7 @@
 """A phase of a run: trained, gone on with, or, when it was finished before, only read back."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from litotes.errors import UserError
@@ -25,6 +27,25 @@ def require_place(output: Path, runs: tuple[str, ...], resume: bool) -> None:
     for run in runs:
         if not resume:
             require_new(output / run)
+
+
+@contextmanager
+def interruptible(output: Path, runs: tuple[str, ...]) -> Iterator[None]:
+    """Lets an interrupt of the work inside say what is saved and how to go on; arguments as for ``require_place``."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(_standing(output, runs)) from stop
+
+
+def _standing(output: Path, runs: tuple[str, ...]) -> str:
+    if not output.is_dir():
+        return "nothing is saved yet; give the same command again"
+    saved = [folder for run in runs if (folder := latest_checkpoint(output / run))]
+    if not saved:
+        return "no step is saved yet (--save-frequency); the same command with --resume begins again"
+    step = read_progress(saved[-1]).step
+    return f"step {step} is saved in {saved[-1]}; the same command with --resume goes on from there"
 
 
 def run_phase(

@@ -32,7 +32,8 @@ def require_useful_steps(examples: int, batch: int, drop_last: bool) -> None:
     raise UserError(
         got=reason,
         expected="at least one step with two pairs or more",
-        do="give at least two pairs and a batch of two or more" + (", or keep the last batch" if drop_last else ""),
+        do="give at least two pairs and a batch of two or more (--batch-size)"
+        + (", or keep the last batch" if drop_last else ""),
     )
 
 

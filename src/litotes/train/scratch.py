@@ -17,6 +17,8 @@ from litotes.train.plan import batch_note
 from litotes.train.pretrain import Contrastive, WordWarmup, content_words
 
 HEAD_WIDTH = 32
+RUNS = ("warmup", "contrastive")
+"""Folders of the two phases within the output."""
 
 
 def pretrain_from_table(settings: PretrainConfig, say: Callable[[str], None] = print) -> Path:
@@ -27,7 +29,7 @@ def pretrain_from_table(settings: PretrainConfig, say: Callable[[str], None] = p
 
     Errors: those of the table, of missing pictures and of ``train``.
     """
-    require_place(settings.output, ("warmup", "contrastive"), settings.resume)
+    require_place(settings.output, RUNS, settings.resume)
     table = read_table(settings.train_data)
     root = settings.images_root or settings.train_data.parent
     pictures, captions = ImageFiles(column(table, *IMAGE), root), filled(table, *CAPTION)
