@@ -90,6 +90,32 @@ def test_each_recipe_leaves_an_adapter_and_a_report_that_agree(recipe, train, mo
         assert text in shown.replace("\n", "")
 
 
+def test_the_page_tells_the_recipe_the_data_and_what_it_came_to(train, pairs, tmp_path, capsys):
+    assert train(recipe="extended", lr=1e-2) == 0
+    told, page = report(tmp_path / "run")["adaptation"], (tmp_path / "run" / "report.html").read_text()
+    part, _ = training.split(training.from_table(pairs), SHORT["val_fraction"], seed=0)
+    assert told["Training data (SHA-256)"] == part.fingerprint()
+    assert told["Training data"] == "12 quadruplets of pairs.csv"
+    assert told["Recipe"].startswith("extended: beyond the paper: ")
+    assert told["Steps"] == "2, 0.667 passes over the data"
+    assert (told["Batch"], told["Learning rate"]) == ("4", "0.01 at its peak, 0 steps of rise, then half a cosine to 0")
+    recipe = training.recipe_of(settings("--recipe", "extended"))
+    weights = recipe.negation
+    assert told["Loss"] == (
+        f"{weights.hanclip:g} · (HCO + 1 · ATNL) + {weights.options:g} · own options + "
+        f"{weights.retention:g} · InfoNCE on I and P"
+    )
+    assert told["Temperature"].endswith(", from the model's own")
+    for name, value in told.items():
+        if name != "outcome":
+            assert f'<th scope="row">{name}</th><td>' in page
+            assert value.replace("'", "&#39;") in page
+    assert page.count("<svg") == len(TERMS["extended"])
+    assert told["outcome"][-1] == "With 6 held-out quadruplets, a share can be off by 40 points by chance alone."
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(sentence in shown for sentence in told["outcome"])
+
+
 def test_the_adapter_is_what_evaluate_takes(train, model, pairs, tmp_path):
     assert train() == 0
     captions = write(tmp_path / "captions.csv", [["00.png", "a red ball"], ["01.png", "a box"]], COLUMNS[:2])

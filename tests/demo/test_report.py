@@ -11,12 +11,13 @@ from PIL import Image
 from story_fakes import KINDS, MODELS, RESULTS, disc, results, story
 
 from litotes.demo.narration import angle_note, lead, losses, price, radius_note
-from litotes.demo.plots import curve_svg, disc_svg, view_radius
+from litotes.demo.plots import disc_svg, view_radius
 from litotes.demo.report import question_view, search_view, write_report
 from litotes.demo.story import Disc, Hit, Option, Question, Search, Story
 from litotes.demo.tables import tables
 from litotes.errors import UserError
 from litotes.evaluate import results as results_module
+from litotes.evaluate.plots import curve_svg
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 

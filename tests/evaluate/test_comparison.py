@@ -2,9 +2,11 @@ import json
 import re
 
 import pytest
+from markupsafe import Markup
 
 from litotes.errors import UserError
-from litotes.evaluate.report import sections, write_comparison_report
+from litotes.evaluate.plots import Curve
+from litotes.evaluate.report import Adaptation, sections, write_comparison_report
 
 
 def mcq(total, **changes):
@@ -106,6 +108,20 @@ def test_the_page_is_self_contained_and_escapes_what_it_shows(tmp_path):
     assert "▼ \N{MINUS SIGN}12.8" in html
     assert "NaN" not in html
     assert set(json.loads(data.read_text())["models"]) == {"base", "<i>adapted</i>"}
+
+
+def test_the_page_tells_how_the_model_was_adapted(tmp_path):
+    curve = Curve("HCO", "1.250", Markup("<svg></svg>"))
+    told = Adaptation(("From 3.0 % <b>",), (("Recipe", "hanclip: a & b"), ("Steps", "12")), (curve,))
+    records = {"base": BASE, "adapted": ADAPTED}
+    write_comparison_report(tmp_path / "r.html", tmp_path / "r.json", records, adaptation=told)
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "From <b>3.0 %</b> &lt;b&gt;" in html
+    assert '<th scope="row">Recipe</th><td>hanclip: a &amp; b</td>' in html
+    assert "HCO <span>1.250</span>" in html
+    assert "<svg></svg>" in html
+    found = json.loads((tmp_path / "r.json").read_text())["adaptation"]
+    assert found == {"outcome": ["From 3.0 % <b>"], "Recipe": "hanclip: a & b", "Steps": "12"}
 
 
 def test_one_model_alone_has_no_differences(tmp_path):

@@ -85,8 +85,10 @@ def evaluated(
     return result_record(matcher, results, dataset=settings.train_data.stem)
 
 
-def print_comparison(records: Mapping[str, Mapping[str, Any]], notes: Sequence[str], screen: Console) -> None:
-    """All figures of base and adapted side by side, with the difference in points, and the notes."""
+def print_comparison(
+    records: Mapping[str, Mapping[str, Any]], outcome: Sequence[str], notes: Sequence[str], screen: Console
+) -> None:
+    """All figures of base and adapted side by side, with the difference in points, the outcome in words, the notes."""
     table = Table(title="before and after", title_justify="left")
     table.add_column("measure")
     for label in records:
@@ -101,6 +103,8 @@ def print_comparison(records: Mapping[str, Mapping[str, Any]], notes: Sequence[s
             cells = (cell.text for cell in row.cells)
             table.add_row(f"  {row.label}", *cells, f"[{colour}]{last.difference}[/{colour}]")
     screen.print(table)
+    for sentence in outcome:
+        screen.print(sentence, highlight=False, markup=False)
     for note in notes:
         screen.print(f"note: {note}", highlight=False, markup=False)
 

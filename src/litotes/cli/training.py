@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from litotes.cli.adaptation import adaptation
 from litotes.cli.measuring import Questions, evaluated, geometry_suite, print_comparison, report_suites
 from litotes.cli.train import Settings
 from litotes.config import flag, flatten, record
@@ -90,9 +91,14 @@ def _run_training(settings: Settings, screen: Console) -> None:
     if recipe.full:
         extra["pretrained"] = f"all weights of {recipe.full} tuned"
     records = {"base": base, "adapted": evaluated("measuring adapted", matcher, suites, settings, screen) | extra}
+    results = (base["suites"], records["adapted"]["suites"])
+    told = adaptation(settings, recipe, train_part, matcher, settings.output / RUN, results)
     page = settings.output / "report.html"
-    write_comparison_report(page, page.with_suffix(".json"), records, notes=[*warnings, *questions.notes])
-    print_comparison(records, questions.notes, screen)
+    write_comparison_report(
+        page, page.with_suffix(".json"), records, title="What the adaptation changed",
+        notes=[*warnings, *questions.notes], adaptation=told,
+    )  # fmt: skip
+    print_comparison(records, told.outcome, questions.notes, screen)
     screen.print(f"{saved.name:<8} {saved}\nreport   {page}", highlight=False, soft_wrap=True)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from litotes.evaluate.report import MINUS
+from litotes.evaluate.verdict import BAND, DECISIVE, change, level, listed, losses, percents, standing
 
 Model = Mapping[str, Any]
 Models = Mapping[str, Model]
@@ -14,18 +14,7 @@ NAMES = {"base": "base", "infonce": "plain fine-tuning", "hanclip": "HANCLIP", "
 POINTS = {"image": "I", "positive": "P", "negated_positive": "P′", "negative": "N"}
 """Letters of the four kinds of points."""
 
-DECISIVE = ("absence_absent_over_present", "hybrid_absent_over_present")
-"""The two diagnostics that need negation itself."""
-
-_GUESS = 0.5
-_BAND = 0.05
 _SAME = 1e-3
-_ELSEWHERE = (
-    ("plain retrieval", ("retrieval", "rsum"), 1.0, "rSum {} → {}"),
-    ("retrieval with a denial", ("retrieval_neg", "rsum"), 1.0, "rSum {} → {}"),
-    ("classification", ("classification", "acc1"), 100.0, "{} → {} %"),
-    ("search with a “not”", ("denial_search", "right"), 100.0, "{} → {} % right"),
-)
 
 
 def lead(models: Models) -> tuple[str, ...]:
@@ -41,27 +30,11 @@ def lead(models: Models) -> tuple[str, ...]:
 def price(models: Models) -> str:
     """At which of retrieval and classification the two recipes are worse than the base, as the figures have it."""
     found = {NAMES[name]: losses(models[name], models["base"]) for name in ("hanclip", "extended")}
-    lost = [f"{_the(name)} is worse at {_listed(worse)}" for name, worse in found.items() if worse]
+    lost = [f"{_the(name)} is worse at {listed(worse)}" for name, worse in found.items() if worse]
     if not lost:
         return "Neither recipe is worse than the base at retrieval, search or classification."
     kept = [f"{_the(name)} is worse at none of this" for name, worse in found.items() if not worse]
     return f"The price, against the base: {'; '.join([*lost, *kept])}."
-
-
-def change(before: float, after: float, unit: str = " %") -> str:
-    """Say "rises from 34.2 to 83.6 %", "falls from ..." or "stays at 34.2 %", by the figures with one decimal."""
-    old, new = f"{before:.1f}".replace("-", MINUS), f"{after:.1f}".replace("-", MINUS)
-    if old == new:
-        return f"stays at {new}{unit}"
-    return f"{'rises' if after > before else 'falls'} from {old} to {new}{unit}"
-
-
-def standing(shares: tuple[float, ...]) -> str:
-    """Where shares lie against guessing one of two: "below guessing", "about guessing", "above guessing", or mixed."""
-    found = [_level(share) for share in shares]
-    if len(set(found)) == 1:
-        return f"{'both ' if len(shares) == 2 and found[0] != 'about' else ''}{found[0]} guessing"
-    return f"the first {found[0]}, the second {found[1]} guessing"
 
 
 def radius_note(models: Models) -> str:
@@ -95,18 +68,6 @@ def angle_note(models: Models) -> str:
     )
 
 
-def losses(model: Model, base: Model) -> list[str]:
-    """What got worse than the base outside negation, as printed figures; a smaller change than is printed is none."""
-    found = []
-    for name, (suite, key), factor, form in _ELSEWHERE:
-        if suite not in base:
-            continue
-        before, after = factor * base[suite][key], factor * model[suite][key]
-        if round(after - before, 1) < 0 and f"{before:.1f}" != f"{after:.1f}":
-            found.append(f"{name} ({form.format(f'{before:.1f}', f'{after:.1f}')})")
-    return found
-
-
 def _base(base: Model) -> str:
     shares = _decisive(base["pairs"])
     text = (
@@ -114,7 +75,7 @@ def _base(base: Model) -> str:
         f"base model ranks {100 * shares[0]:.1f} % in the right order, and {100 * shares[1]:.1f} % where something "
         "else is named first (“a tree but not a boat”); guessing would give 50 %. "
     )
-    levels = {_level(share) for share in shares}
+    levels = {level(share) for share in shares}
     if levels == {"below"}:
         return text + "It looks for the word that is named and overlooks the “not” before it."
     if levels == {"above"}:
@@ -126,13 +87,13 @@ def _hanclip(model: Model, base: Model) -> str:
     key = "negated_positive_over_negative"
     before, after = 100 * base["pairs"][key], 100 * model["pairs"][key]
     shares = _decisive(model["pairs"])
-    near = all(abs(new - old) <= _BAND for new, old in zip(shares, _decisive(base["pairs"]), strict=True))
+    near = all(abs(new - old) <= BAND for new, old in zip(shares, _decisive(base["pairs"]), strict=True))
     text = (
         "With HANCLIP, the recipe of the paper, a true caption with a negation in it (P′) scores above a false one (N) "
         f"for {_moved(before, after, 'pictures')}. The two orders from before, which need negation itself, "
-        f"{'stay near the base' if near else 'move'}, at {_two(shares)} ({standing(shares)}): "
+        f"{'stay near the base' if near else 'move'}, at {percents(shares)} ({standing(shares)}): "
     )
-    above = sum(_level(share) == "above" for share in shares)
+    above = sum(level(share) == "above" for share in shares)
     if above == 2:
         return text + "more than a shortcut was learnt."
     if above == 1:
@@ -145,17 +106,18 @@ def _extended(model: Model, base: Model) -> str:
     shares = _decisive(model["pairs"])
     total = _moved(100 * base["mcq"]["total"], 100 * model["mcq"]["total"], "questions")
     text = (
-        "The extended recipe, in which each picture also meets true and false statements about itself, brings them to "
-        f"{_two(shares)} ({standing(shares)}), and picks the true one of four statements in {total} (guessing: 25 %). "
+        "The extended recipe, in which each picture also meets true and false statements about itself, brings them "
+        f"to {percents(shares)} ({standing(shares)}), and picks the true one of four statements in {total} "
+        "(guessing: 25 %). "
     )
-    above = [_level(share) == "above" for share in shares]
+    above = [level(share) == "above" for share in shares]
     if "held_out_wordings" not in model:
         verdicts = ("Negation was not learnt.", "At most one of the two forms was learnt.",
                     "So it uses the “not”, in this small world and these wordings.")  # fmt: skip
         return text + verdicts[sum(above)]
     held = _decisive(model["held_out_wordings"])
-    kept = [_level(share) == "above" and known for share, known in zip(held, above, strict=True)]
-    text += f"In wordings that training never used the two are at {_two(held)} ({standing(held)}): "
+    kept = [level(share) == "above" and known for share, known in zip(held, above, strict=True)]
+    text += f"In wordings that training never used the two are at {percents(held)} ({standing(held)}): "
     if all(kept):
         return text + "it uses the “not” itself, in this small world."
     if any(kept):
@@ -175,10 +137,6 @@ def _the(name: str) -> str:
     return name if name == "HANCLIP" else f"the {name}"
 
 
-def _listed(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
 def _outermost(models: Models, key: str) -> str:
     found = {name: _furthest({kind: float(model[key][kind]) for kind in POINTS}) for name, model in models.items()}
     if len(set(found.values())) == 1:
@@ -195,11 +153,3 @@ def _furthest(radii: Mapping[str, float]) -> str:
 
 def _decisive(pairs: Model) -> tuple[float, float]:
     return pairs[DECISIVE[0]], pairs[DECISIVE[1]]
-
-
-def _two(shares: tuple[float, float]) -> str:
-    return f"{100 * shares[0]:.1f} and {100 * shares[1]:.1f} %"
-
-
-def _level(share: float) -> str:
-    return "below" if share < _GUESS - _BAND else "above" if share > _GUESS + _BAND else "about"

@@ -1,39 +1,23 @@
-"""Pictures of the demo's report as inline SVG, in colours that the page's style sheet sets for light and dark."""
+"""The Poincaré discs of the demo's report as inline SVG, in colours that the page's style sheet sets."""
 
-import re
-from collections.abc import Mapping, Sequence
-from io import StringIO
+from collections.abc import Mapping
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
 from litotes.demo.narration import POINTS
 from litotes.demo.story import Disc
 from litotes.errors import UserError
+from litotes.evaluate.plots import CARD, INK, LINE, SOFT, svg_element
 
 MARKERS = {"image": "o", "positive": "s", "negated_positive": "^", "negative": "X"}
 SHOWN = 150
 """Points of a kind in a disc."""
 
-# Colours that stand for a variable of the style sheet: matplotlib writes them, the page replaces them.
-_INK, _SOFT, _LINE, _CARD = "#01a001", "#01a002", "#01a003", "#01a004"
 _KIND = {"image": "#01b001", "positive": "#01b002", "negated_positive": "#01b003", "negative": "#01b004"}
-_VARIABLES = {
-    _INK: "--ink", _SOFT: "--soft", _LINE: "--line", _CARD: "--card",
-    **{colour: f"--{kind.replace('_', '-')}" for kind, colour in _KIND.items()},
-}  # fmt: skip
-_BINS = 160
-_TIDY = (
-    (r"<!--.*?-->\s*", ""),
-    (r"<defs>\s*<style.*?</style>\s*</defs>", ""),
-    (r"<g id=\"[^\"]*\"", "<g"),
-    (r"<svg [^>]*?(viewBox=\"[^\"]+\")[^>]*>", r'<svg \1 aria-hidden="true" focusable="false">'),
-    (r"font: [^;\"]*?([\d.]+px)[^;\"]*", r"font-size: \1"),
-    (r"font-family: [^;\"]*;? ?", ""),
-)
-"""What matplotlib writes and an element inside a page should not have."""
+_VARIABLES = {colour: f"--{kind.replace('_', '-')}" for kind, colour in _KIND.items()}
+"""Colours that stand for a variable of the demo's style sheet, beside those of every page."""
 
 
 def view_radius(discs: Mapping[str, Disc]) -> float:
@@ -76,25 +60,7 @@ def disc_svg(disc: Disc, view: float, name: str) -> str:
     _letters(axes, means, view)
     if view < 1:
         _locator(figure, view)
-    return _svg(figure, f"disc-{name}")
-
-
-def curve_svg(values: Sequence[float], name: str) -> str:
-    """A loss over the steps: each step pale, the running mean strong; values that are not finite leave a gap."""
-    raw = np.asarray(values, dtype=float)
-    figure = Figure(figsize=(2.7, 1.35))
-    axes = figure.add_axes((0.16, 0.17, 0.8, 0.76))
-    steps, pale = _binned(raw)
-    axes.plot(steps, pale, color=_SOFT, linewidth=0.7, alpha=0.5)
-    axes.plot(steps, _running_mean(pale), color=_INK, linewidth=1.5)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(_LINE)
-    axes.tick_params(colors=_SOFT, labelsize=7.5, length=2, pad=2, color=_LINE)
-    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(3, integer=True))
-    axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(3))
-    return _svg(figure, f"curve-{name}")
+    return svg_element(figure, f"disc-{name}", _VARIABLES)
 
 
 def _frame(axes: Any, view: float) -> None:  # noqa: ANN401  matplotlib has no types
@@ -106,12 +72,12 @@ def _frame(axes: Any, view: float) -> None:  # noqa: ANN401  matplotlib has no t
     angle = np.linspace(0, 2 * np.pi, 181)
     rings = [ring for ring in np.arange(step, min(view, 0.99), step)]
     for ring in rings:
-        axes.plot(ring * np.cos(angle), ring * np.sin(angle), color=_LINE, linewidth=0.8)
-        axes.annotate(f"{ring:.3g}", (0, ring), color=_SOFT, fontsize=7, ha="center", va="center",
-                      bbox={"boxstyle": "round,pad=0.1", "fc": _CARD, "ec": "none"})  # fmt: skip
+        axes.plot(ring * np.cos(angle), ring * np.sin(angle), color=LINE, linewidth=0.8)
+        axes.annotate(f"{ring:.3g}", (0, ring), color=SOFT, fontsize=7, ha="center", va="center",
+                      bbox={"boxstyle": "round,pad=0.1", "fc": CARD, "ec": "none"})  # fmt: skip
     if view > 1:
-        axes.plot(np.cos(angle), np.sin(angle), color=_INK, linewidth=1.3)
-    axes.plot(0, 0, marker="+", color=_SOFT, markersize=6)
+        axes.plot(np.cos(angle), np.sin(angle), color=INK, linewidth=1.3)
+    axes.plot(0, 0, marker="+", color=SOFT, markersize=6)
 
 
 def _letters(axes: Any, means: dict[str, tuple[np.ndarray, str]], view: float) -> None:  # noqa: ANN401
@@ -124,9 +90,9 @@ def _letters(axes: Any, means: dict[str, tuple[np.ndarray, str]], view: float) -
         previous = max(angles[letter], previous + np.radians(40))
         place = mean + 0.13 * view * np.array([np.cos(previous), np.sin(previous)])
         axes.annotate(
-            letter, mean, place, color=_INK, fontsize=11, ha="center", va="center", fontweight="bold",
-            bbox={"boxstyle": "round,pad=0.22", "fc": _CARD, "ec": colour, "lw": 1.6},
-            arrowprops={"arrowstyle": "-", "color": _INK, "lw": 1.0, "shrinkA": 0, "shrinkB": 0},
+            letter, mean, place, color=INK, fontsize=11, ha="center", va="center", fontweight="bold",
+            bbox={"boxstyle": "round,pad=0.22", "fc": CARD, "ec": colour, "lw": 1.6},
+            arrowprops={"arrowstyle": "-", "color": INK, "lw": 1.0, "shrinkA": 0, "shrinkB": 0},
         )  # fmt: skip
 
 
@@ -137,41 +103,5 @@ def _locator(figure: Figure, view: float) -> None:
     axes.set_xlim(-1.08, 1.08)
     axes.set_ylim(-1.08, 1.08)
     angle = np.linspace(0, 2 * np.pi, 121)
-    axes.fill(np.cos(angle), np.sin(angle), facecolor=_CARD, edgecolor=_INK, linewidth=1.1)
-    axes.fill(view * np.cos(angle), view * np.sin(angle), facecolor=_LINE, edgecolor=_SOFT, linewidth=0.7)
-
-
-def _binned(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Steps from 1 and values, at most ``_BINS`` of them: the means of equal stretches."""
-    parts = np.array_split(np.arange(len(raw)), min(len(raw), _BINS))
-    values = np.where(np.isfinite(raw), raw, np.nan)
-    return np.array([part.mean() + 1 for part in parts]), np.array([values[part].mean() for part in parts])
-
-
-def _running_mean(values: np.ndarray) -> np.ndarray:
-    """Mean over a window of about a twelfth of the run, shorter at its ends, without the values that are missing."""
-    half = max(len(values) // 24, 1)
-    known = np.where(np.isnan(values), 0.0, values)
-    window = np.ones(2 * half + 1)
-    total = np.convolve(known, window)[half:-half]
-    count = np.convolve(~np.isnan(values), window)[half:-half]
-    return np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0)
-
-
-def _svg(figure: Figure, name: str) -> str:
-    """The figure as an ``<svg>`` element that scales with the page and takes the page's colours and letters.
-
-    ``name`` salts the ids of its markers, so that two figures in one page do not take each other's. Groups need no
-    id, and matplotlib's own style rule would hold for the whole page.
-    """
-    buffer = StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :].replace("xlink:href", "href")
-    for colour, variable in _VARIABLES.items():
-        text = text.replace(colour, f"var({variable})")
-    for pattern, plain in _TIDY:
-        text = re.sub(pattern, plain, text, flags=re.DOTALL)
-    return text.strip()
+    axes.fill(np.cos(angle), np.sin(angle), facecolor=CARD, edgecolor=INK, linewidth=1.1)
+    axes.fill(view * np.cos(angle), view * np.sin(angle), facecolor=LINE, edgecolor=SOFT, linewidth=0.7)

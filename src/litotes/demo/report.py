@@ -3,23 +3,23 @@
 import base64
 import io
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from PIL import Image
 
 from litotes.demo import narration
 from litotes.demo.narration import NAMES, POINTS, Models
-from litotes.demo.plots import curve_svg, disc_svg, view_radius
+from litotes.demo.plots import disc_svg, view_radius
 from litotes.demo.story import Hit, Question, Search, Story
 from litotes.demo.tables import RECALL, at_a_glance, geometry, tables
 from litotes.errors import UserError
-from litotes.evaluate.report import MINUS, facts, require_same_questions
+from litotes.evaluate.plots import loss_curves
+from litotes.evaluate.report import MINUS, emphasised, facts, require_same_questions
 from litotes.evaluate.results import write_json, write_text
 
 SUITES = ("mcq", "pairs", "held_out_wordings", "new_cues", "retrieval", "retrieval_neg", "classification")
@@ -152,7 +152,7 @@ def _page(story: Story, results: dict[str, Any]) -> str:
         geometry=geometry(models),
         radius_note=narration.radius_note(models),
         angle_note=narration.angle_note(models),
-        curves=_curves(story.curves),
+        curves={run: loss_curves(terms, str(r)) for r, (run, terms) in enumerate(story.curves.items())},
         untrained=[name for name in models if name != "base" and name not in story.curves],
         facts=[fact for fact in facts(models) if set(fact[1]) != {"–"}],
         sets=_sets(models["base"]),
@@ -177,18 +177,6 @@ def _bars(scores: list[float]) -> list[Bar]:
         Bar(f"{score:.3f}".replace("-", MINUS), 0.06 + 0.94 * ((score - low) / span if span else 0.0))
         for score in scores
     ]
-
-
-def _curves(curves: Mapping[str, Mapping[str, list[float]]]) -> dict[str, list[tuple[str, str, Markup]]]:
-    """By run: name of the term, its last value as printed, and its picture."""
-    return {
-        run: [
-            (term, f"{values[-1]:.3f}".replace("-", MINUS), Markup(curve_svg(values, f"{r}-{t}")))
-            for t, (term, values) in enumerate(terms.items())
-            if values
-        ]
-        for r, (run, terms) in enumerate(curves.items())
-    }
 
 
 def _sets(model: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -260,12 +248,6 @@ def _asked(model: Mapping[str, Any]) -> dict[str, Any]:
     return {suite: model[suite] for suite in SUITES if "split_sha256" in model.get(suite, {})}
 
 
-def _emphasised(text: str) -> Markup:
-    """The text with its figures in bold."""
-    marked = re.sub(r"(?<![#\w])([−+]?\d+(?:[.,]\d+)*(?: %|°)?)", r"<b>\1</b>", str(escape(text)))
-    return Markup(marked)  # escaped one line above
-
-
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("litotes.demo"),
@@ -274,5 +256,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["figures"] = _emphasised
+    environment.filters["figures"] = emphasised
     return environment

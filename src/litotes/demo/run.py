@@ -29,6 +29,7 @@ from litotes.demo.sets import Evaluation, evaluation, training_quadruplets
 from litotes.demo.story import Disc, Hit, Option, Question, Search, Story
 from litotes.errors import UserError
 from litotes.evaluate.geometry import Geometry
+from litotes.evaluate.plots import loss_terms
 from litotes.evaluate.suite import run_suites
 from litotes.models.matcher import Matcher
 from litotes.train.journal import read_journal
@@ -246,9 +247,7 @@ def _adapted(name: str, recipe: Recipe, data: Quadruplets) -> tuple[Matcher, dic
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / name
         adapt(matcher, data, recipe, run)
-        lines = read_journal(run / "journal.jsonl")
-    terms = [key for key in lines[0] if key not in ("step", "epoch", "items", "lr", "samples_per_s")]
-    return matcher, {term: [line[term] for line in lines] for term in terms}
+        return matcher, loss_terms(read_journal(run / "journal.jsonl"))
 
 
 def _plain(result: dict) -> dict[str, object]:

@@ -1,11 +1,13 @@
 """Models side by side: tables of what changed, as a page for a person and as JSON for a program."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from litotes.errors import UserError
 from litotes.evaluate.results import write_json, write_text
@@ -76,19 +78,29 @@ _KINDS = {
 }
 
 
+@dataclass(frozen=True)
+class Adaptation:
+    """How the last model came from the first: sentences, named facts, and (term, last value, SVG) of each loss."""
+
+    outcome: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    curves: tuple[tuple[str, str, str], ...]
+
+
 def write_comparison_report(
     path_html: Path,
     path_json: Path,
     records: Records,
     title: str = "Before and after",
     notes: Sequence[str] = (),
+    adaptation: Adaptation | None = None,
 ) -> None:
     """Write models side by side: a self-contained page, and all their records as JSON.
 
     ``records``: by label ("base", "adapted", ...) what ``result_record`` gives; the first is what the others are
     compared with. A suite or figure that one of them lacks shows as a dash. Percent and degrees with one decimal,
     differences in points with their sign. ``notes``: sentences that a reader must know, such as what was not measured.
-    The JSON holds ``models`` -> label -> record, and ``notes``.
+    The JSON holds ``models`` -> label -> record, ``notes`` and, where it is given, ``adaptation`` without its pictures.
 
     Errors: no record; models that were asked different questions under the same suite's name.
     """
@@ -98,11 +110,13 @@ def write_comparison_report(
         labels=list(records),
         records=records,
         notes=notes,
+        adaptation=adaptation,
         sections=sections(records),
         headlines=[row for section in sections(records) for row in section.rows if row.main],
         facts=facts(records),
     )  # fmt: skip
-    write_json(path_json, {"models": dict(records), "notes": list(notes)})
+    told = {"adaptation": {"outcome": adaptation.outcome, **dict(adaptation.facts)}} if adaptation else {}
+    write_json(path_json, {"models": dict(records), "notes": list(notes), **told})
     write_text(path_html, page)
 
 
@@ -292,11 +306,19 @@ def require_same_questions(records: Records) -> None:
                 )
 
 
+def emphasised(text: str) -> Markup:
+    """The text for a page, with its figures in bold."""
+    marked = re.sub(r"(?<![#\w])([−+]?\d+(?:[.,]\d+)*(?: %|°)?)", r"<b>\1</b>", str(escape(text)))
+    return Markup(marked)  # escaped one line above
+
+
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("litotes.evaluate"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["figures"] = emphasised
+    return environment

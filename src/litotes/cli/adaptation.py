@@ -1,0 +1,92 @@
+"""What the page of ``litotes train`` says of the adaptation itself: the recipe in words, the run in numbers."""
+
+from pathlib import Path
+
+from litotes.cli.train import Settings
+from litotes.data.quadruplets import Quadruplets
+from litotes.evaluate.plots import TERMS, loss_curves, loss_terms
+from litotes.evaluate.report import Adaptation, Record
+from litotes.evaluate.verdict import outcome
+from litotes.models.lora import describe
+from litotes.models.matcher import Matcher
+from litotes.objectives.hanclip import HanclipConfig
+from litotes.train.journal import read_journal
+from litotes.train.loop import LoopConfig, total_steps
+from litotes.train.negation import NegationConfig
+from litotes.train.recipes import Recipe
+
+_IN_WORDS = {
+    "hanclip": "HANCLIP, the recipe of the paper: true captions with a negation in them (P′) are drawn to the picture "
+    "and false ones (N) pushed away, in hyperbolic space",
+    "extended": "beyond the paper: each picture against its own true and false statements, beside HANCLIP and plain "
+    "captions",
+    "infonce": "a control: plain fine-tuning on pictures and captions",
+    "negatives": "a control: negated captions as further false texts of a batch",
+}
+
+
+def adaptation(
+    settings: Settings, recipe: Recipe, data: Quadruplets, matcher: Matcher, run: Path, suites: tuple[Record, Record]
+) -> Adaptation:
+    """What the page says: the outcome, how it came about, the losses.
+
+    data: what was trained on. run: the folder of the journal. suites: results of base and adapted.
+    """
+    lines = read_journal(run / "journal.jsonl")
+    seconds = sum(line["items"] / line["samples_per_s"] for line in lines if line["samples_per_s"])
+    what = describe(recipe.lora) if recipe.lora else f"all weights of {recipe.full}, without an adapter"
+    facts = {
+        "Recipe": f"{settings.recipe}: {_IN_WORDS[settings.recipe]}",
+        "Loss": _loss(recipe.negation),
+        **_space(recipe.negation, matcher),
+        "What is trained": what,
+        **_loop(recipe.loop, len(data)),
+        "Time for the steps": f"{seconds:,.0f} s on {settings.device}",
+        "Training data": f"{len(data):,} quadruplets of {settings.train_data.name}",
+        "Training data (SHA-256)": data.fingerprint(),
+        "Seed": str(settings.seed),
+    }
+    base, adapted = suites
+    return Adaptation(outcome(adapted, base), tuple(facts.items()), tuple(loss_curves(loss_terms(lines), "run")))
+
+
+def _loss(negation: NegationConfig) -> str:
+    """The sum with its weights, terms of weight 0 left out."""
+    own = f"(HCO + {negation.objective.alpha:g} · ATNL)" if negation.objective.alpha else "HCO"
+    weights = {
+        own: negation.hanclip,
+        TERMS["options"]: negation.options,
+        TERMS["retention"]: negation.retention,
+        TERMS["negatives"]: negation.negatives,
+    }
+    return " + ".join(f"{weight:g} · {term}" for term, weight in weights.items() if weight)
+
+
+def _space(negation: NegationConfig, matcher: Matcher) -> dict[str, str]:
+    """Temperature and geometry, of which only HCO and ATNL know."""
+    if not negation.hanclip:
+        return {"Temperature": "the model's own"}
+    hco = negation.objective.hco
+    return {
+        "Temperature": _temperature(negation.objective, matcher),
+        "Geometry": f"Poincaré ball of curvature {hco.curvature:g}, norm = {hco.norm}, reading = {hco.reading}",
+    }
+
+
+def _temperature(objective: HanclipConfig, matcher: Matcher) -> str:
+    number = objective.with_model_temperature(1 / matcher.scale).hco.numeric_temperature
+    return f"{number:.4g}" + (", from the model's own" if objective.hco.temperature == "model" else "")
+
+
+def _loop(loop: LoopConfig, examples: int) -> dict[str, str]:
+    steps = total_steps(examples, loop)
+    batch = min(loop.batch_size, examples)
+    end = "then half a cosine to 0" if loop.schedule == "cosine" else "then constant"
+    averaged = f", gradients of {loop.accumulation} averaged before the weights move" if loop.accumulation > 1 else ""
+    return {
+        "Steps": f"{steps:,}, {steps * batch / examples:.3g} passes over the data",
+        "Batch": f"{batch}{averaged}",
+        "Learning rate": f"{loop.lr:g} at its peak, {loop.warmup} steps of rise, {end}",
+        "Weight decay": f"{loop.weight_decay:g}",
+        "Precision in training": {"no": "float32"}.get(loop.precision, loop.precision),
+    }

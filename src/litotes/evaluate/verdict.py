@@ -1,0 +1,126 @@
+"""What changed between a base and an adapted model, in words: every sentence follows the figures, whichever way."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from litotes.evaluate.report import MINUS
+
+Suites = Mapping[str, Any]
+"""The results of a model by suite, as ``run_suites`` gives them."""
+_Measure = tuple[str, tuple[str, str], float, str]
+
+DECISIVE = ("absence_absent_over_present", "hybrid_absent_over_present")
+"""The two diagnostics that need negation itself."""
+
+BAND = 0.05
+"""How far from guessing a share must be to be called above or below it."""
+_GUESS = 0.5
+_ELSEWHERE = (
+    ("plain retrieval", ("retrieval", "rsum"), 1.0, "rSum {} → {}"),
+    ("retrieval with a denial", ("retrieval_neg", "rsum"), 1.0, "rSum {} → {}"),
+    ("classification", ("classification", "acc1"), 100.0, "{} → {} %"),
+    ("search with a “not”", ("denial_search", "right"), 100.0, "{} → {} % right"),
+)
+"""Of each measure its name, its place in the results, the factor and the form in which it is printed."""
+_ASKED = (
+    ("multiple choice on negation", ("mcq", "total"), 100.0, "{} → {} %"),
+    (
+        "true negated captions over false ones",
+        ("pairs", "negated_positive_over_negative"),
+        100.0,
+        "{} → {} %, which a shortcut can win too",
+    ),
+    *_ELSEWHERE,
+)
+
+
+def outcome(adapted: Suites, base: Suites) -> tuple[str, ...]:
+    """What an adaptation brought and what it cost; whether negation itself was learnt; how far chance could reach.
+
+    adapted, base: of the same questions. Each is a sentence or two and left out where nothing was asked of it; a
+    change smaller than is printed is none. Negation counts as learnt only where chance does not reach.
+    """
+    better, worse = _changed(adapted, base, _ASKED, 1), _changed(adapted, base, _ASKED, -1)
+    gains = f"Better after the adaptation: {listed(better)}." if better else "Nothing that was measured became better."
+    costs = f"The price, worse than before: {listed(worse)}." if worse else "Nothing that was measured became worse."
+    return tuple(part for part in (f"{gains} {costs}", _negation_itself(adapted, base), _chance(adapted)) if part)
+
+
+def losses(model: Suites, base: Suites) -> list[str]:
+    """What got worse than the base outside negation, as printed figures; a smaller change than is printed is none."""
+    return _changed(model, base, _ELSEWHERE, -1)
+
+
+def _changed(model: Suites, base: Suites, measures: tuple[_Measure, ...], sign: int) -> list[str]:
+    """Measures that rose (sign 1) or fell (-1), with their figures."""
+    found = []
+    for name, (suite, key), factor, form in measures:
+        if suite not in base:
+            continue
+        before, after = factor * base[suite][key], factor * model[suite][key]
+        if sign * round(after - before, 1) > 0 and f"{before:.1f}" != f"{after:.1f}":
+            found.append(f"{name} ({form.format(f'{before:.1f}', f'{after:.1f}')})")
+    return found
+
+
+def _negation_itself(adapted: Suites, base: Suites) -> str:
+    asked = adapted.get("held_out_wordings", {})
+    orders = [key for key in DECISIVE if key in asked]
+    if not orders:
+        return ""
+    before, after = (tuple(suites["held_out_wordings"][key] for key in orders) for suites in (base, adapted))
+    band = max(BAND, _reach(asked["n"]))
+    above = sum(level(share, band) == "above" for share in after)
+    verdict = "it uses the “not” itself" if above == len(orders) else "at most one of the two forms was learnt"
+    which = "The two orders that need" if len(orders) == 2 else "The order that needs"
+    return (
+        f"{which} negation itself, asked in wordings that no training uses: {percents(after)} right, before "
+        f"{percents(before)}. "
+        f"Guessing gives 50 %: {verdict if above else 'nothing shows that negation itself was learnt'}."
+    )
+
+
+def _chance(adapted: Suites) -> str:
+    if "pairs" not in adapted:
+        return ""
+    count = adapted["pairs"]["n"]
+    return (
+        f"With {count:,} held-out quadruplets, a share can be off by {100 * _reach(count):.0f} points by chance alone."
+    )
+
+
+def _reach(count: int) -> float:
+    """How far a share of ``count`` may lie from 50 % by chance: 1.96 standard deviations."""
+    return 1.96 * math.sqrt(0.25 / count)
+
+
+def percents(shares: tuple[float, ...]) -> str:
+    """Write shares as "34.2 %" or "34.2 and 51.0 %"."""
+    return " and ".join(f"{100 * share:.1f}" for share in shares) + " %"
+
+
+def change(before: float, after: float, unit: str = " %") -> str:
+    """Say "rises from 34.2 to 83.6 %", "falls from ..." or "stays at 34.2 %", by the figures with one decimal."""
+    old, new = f"{before:.1f}".replace("-", MINUS), f"{after:.1f}".replace("-", MINUS)
+    if old == new:
+        return f"stays at {new}{unit}"
+    return f"{'rises' if after > before else 'falls'} from {old} to {new}{unit}"
+
+
+def standing(shares: tuple[float, ...]) -> str:
+    """Where shares lie against guessing one of two: "below guessing", "about guessing", "above guessing", or mixed."""
+    found = [level(share) for share in shares]
+    if len(set(found)) == 1:
+        return f"{'both ' if len(shares) == 2 and found[0] != 'about' else ''}{found[0]} guessing"
+    return f"the first {found[0]}, the second {found[1]} guessing"
+
+
+def level(share: float, band: float = BAND) -> str:
+    """Where a share lies against guessing one of two: "below", "about" (no further off than ``band``) or "above"."""
+    return "below" if share < _GUESS - band else "above" if share > _GUESS + band else "about"
+
+
+def listed(parts: list[str]) -> str:
+    """Write parts as "a", "a and b" or "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,68 @@
+import pytest
+
+from litotes.evaluate.verdict import change, level, listed, losses, outcome, percents, standing
+
+
+def suites(mcq=0.342, p_over_n=0.571, orders=(0.5, 0.5), rsum=329.7, acc1=0.9, n=1000):
+    return {
+        "mcq": {"total": mcq},
+        "pairs": {"negated_positive_over_negative": p_over_n, "n": n},
+        "held_out_wordings": {
+            "hybrid_absent_over_present": orders[1], "absence_absent_over_present": orders[0], "n": n,
+        },
+        "retrieval": {"rsum": rsum},
+        "classification": {"acc1": acc1},
+    }  # fmt: skip
+
+
+def test_gains_and_price_are_the_printed_figures():
+    first, second, third = outcome(suites(mcq=0.8357, rsum=316.94, orders=(0.612, 0.88)), suites())
+    assert first == (
+        "Better after the adaptation: multiple choice on negation (34.2 → 83.6 %). "
+        "The price, worse than before: plain retrieval (rSum 329.7 → 316.9)."
+    )
+    assert second == (
+        "The two orders that need negation itself, asked in wordings that no training uses: 61.2 and 88.0 % right, "
+        "before 50.0 and 50.0 %. Guessing gives 50 %: it uses the “not” itself."
+    )
+    assert third == "With 1,000 held-out quadruplets, a share can be off by 3 points by chance alone."
+
+
+def test_a_change_smaller_than_is_printed_is_none():
+    assert outcome(suites(mcq=0.34204), suites())[0] == (
+        "Nothing that was measured became better. Nothing that was measured became worse."
+    )
+    assert losses(suites(acc1=0.8), suites()) == ["classification (90.0 → 80.0 %)"]
+    assert losses(suites(rsum=329.69), suites()) == []
+
+
+@pytest.mark.parametrize(
+    ("orders", "n", "verdict"),
+    [
+        ((0.56, 0.56), 1000, "it uses the “not” itself"),
+        ((0.56, 0.54), 1000, "at most one of the two forms was learnt"),
+        ((0.54, 0.30), 1000, "nothing shows that negation itself was learnt"),
+        # Of 18 pictures, 72 % right are within the reach of chance, which is 23 points.
+        ((0.72, 0.72), 18, "nothing shows that negation itself was learnt"),
+        ((0.78, 0.78), 18, "it uses the “not” itself"),
+    ],
+)
+def test_negation_is_learnt_only_where_chance_does_not_reach(orders, n, verdict):
+    assert outcome(suites(orders=orders, n=n), suites(n=n))[1].endswith(f"Guessing gives 50 %: {verdict}.")
+
+
+def test_what_was_not_asked_is_not_spoken_of():
+    base, adapted = ({"retrieval": {"rsum": rsum}} for rsum in (200.0, 210.0))
+    assert outcome(adapted, base) == (
+        "Better after the adaptation: plain retrieval (rSum 200.0 → 210.0). Nothing that was measured became worse.",
+    )
+    one = {"held_out_wordings": {"absence_absent_over_present": 0.9, "n": 100}}
+    assert "The order that needs negation itself" in outcome(one, one)[1]
+
+
+def test_small_words():
+    assert [level(share) for share in (0.44, 0.45, 0.55, 0.56)] == ["below", "about", "about", "above"]
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert percents((0.5, 0.25)) == "50.0 and 25.0 %"
+    assert change(34.2, 34.24) == "stays at 34.2 %"
+    assert standing((0.2, 0.9)) == "the first below, the second above guessing"
