@@ -7,14 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from rich.console import Console
 
 from litotes.data.negbench import KNOWN, fingerprint_retrieval, read_retrieval
 from litotes.errors import UserError
-from litotes.evaluate.command import evaluate_command, run
+from litotes.evaluate.command import evaluate_command, print_record, run
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
+from litotes.evaluate.verdict import outcome
+from litotes.models.lora import LoraSettings, adapted_layers, add_lora, save_adapter
+from litotes.models.matcher import load_matcher
 from tiny import tiny_model
 
 NOUNS = ["boat", "cat", "cup", "tree", "dog", "hat", "sun", "key", "bee", "fox", "owl", "van"]
@@ -102,6 +106,59 @@ def test_a_second_run_gives_the_same_figures_from_its_cache(model, data, tmp_pat
     assert len(files) == 1
     files[0].write_bytes(files[0].read_bytes()[:100])  # a file cut short is computed again
     assert figures(run(config)) == plain
+
+
+@pytest.fixture(scope="module")
+def adapter(model, tmp_path_factory):
+    """An adapter that moves the texts."""
+    matcher, settings = load_matcher(model), LoraSettings(towers="text", rank=2)
+    add_lora(matcher.encoder, settings)
+    with torch.no_grad():
+        for layer in adapted_layers(matcher.encoder).values():
+            layer.lora_B["default"].weight.normal_(generator=torch.Generator().manual_seed(1))
+    folder = tmp_path_factory.mktemp("adapters") / "moved"
+    save_adapter(matcher, settings, folder)
+    return folder
+
+
+def test_with_an_adapter_the_base_stands_beside_it(model, data, adapter, tmp_path):
+    text, out = io.StringIO(), tmp_path / "r.json"
+    config = everything(model, data, adapter=adapter, output=out)
+    evaluate_command(config, Console(file=text, width=110))
+    record = json.loads(out.read_text())
+    base = run(everything(model, data))
+    assert "base" not in base
+    assert figures(record["base"]) == figures(base)
+    assert figures(record) == figures(run(replace(config, adapted_only=True))) != figures(base)
+    assert (record["base"]["fingerprint"], record["base"]["pretrained"]) == (load_matcher(model).fingerprint, "base")
+    assert record["pretrained"].startswith("moved (rsLoRA on ")
+    shown = text.getvalue()
+    assert outcome(record["suites"], base["suites"])[0] in " ".join(shown.split())
+    total = [found["suites"]["retrieval"]["rsum"] for found in (base, record)]
+    row = next(line for line in shown.splitlines() if "Retrieval, plain captions: rSum" in line)
+    assert [cell.strip() for cell in row.split("│")[2:4]] == [f"{value:.1f}" for value in total]
+
+
+def test_the_adapted_model_alone_can_be_asked_for(model, data, adapter, tmp_path):
+    text = io.StringIO()
+    config = everything(model, data, adapter=adapter, adapted_only=True, output=tmp_path / "r.json")
+    evaluate_command(config, Console(file=text, width=110))
+    assert "base" not in json.loads((tmp_path / "r.json").read_text())
+    assert "difference" not in text.getvalue()
+    with pytest.raises(UserError, match="--adapted-only without --adapter"):
+        replace(config, adapter=None)
+
+
+def test_what_is_to_be_known_of_one_model_alone_bears_its_name(model, data, adapter):
+    record = run(everything(model, data, adapter=adapter))
+    record["base"]["suites"]["mcq"] |= {"ties": 3, "total_if_ties_go_to_first": 0.5}
+    record["suites"]["mcq"]["ties"] = 0
+    for found in (record, record["base"]):
+        found["captions_truncated"] = 2
+    text = io.StringIO()
+    print_record(record, Console(file=text, width=110))
+    assert "note: 2 captions were cut to 16 tokens\n" in text.getvalue()
+    assert "note: base: mcq: 3 ties, counted as wrong; 50.0 % if the first of equals won" in text.getvalue()
 
 
 def test_class_folders_are_classes(model, data):

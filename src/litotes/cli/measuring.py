@@ -5,14 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from litotes.cli.train import Settings
 from litotes.data.quadruplets import Quadruplets
 from litotes.data.statements import choose_things
 from litotes.data.wordings import HELD_OUT_WORDINGS
 from litotes.errors import UserError
-from litotes.evaluate.command import progress_bars
+from litotes.evaluate.command import figures_table, progress_bars
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.from_objects import (
@@ -23,7 +22,6 @@ from litotes.evaluate.from_objects import (
 )
 from litotes.evaluate.geometry import Geometry
 from litotes.evaluate.negation import Pairs
-from litotes.evaluate.report import sections
 from litotes.evaluate.results import result_record
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import Suite, run_suites
@@ -31,7 +29,6 @@ from litotes.models.matcher import Matcher
 from litotes.train.recipes import Recipe
 
 _ORDER = ("mcq", "pairs", "held_out_wordings", "retrieval", "retrieval_neg", "classification")
-_COLOURS = {"better": "green", "worse": "red"}
 _MULTIPLE_CHOICE = (
     "Multiple choice on negation was not measured: it needs questions (--choice), or an objects column in the table."
 )
@@ -89,20 +86,7 @@ def print_comparison(
     records: Mapping[str, Mapping[str, Any]], outcome: Sequence[str], notes: Sequence[str], screen: Console
 ) -> None:
     """All figures of base and adapted side by side, with the difference in points, the outcome in words, the notes."""
-    table = Table(title="before and after", title_justify="left")
-    table.add_column("measure")
-    for label in records:
-        table.add_column(label, justify="right")
-    table.add_column("difference", justify="right")
-    for section in sections(records):
-        table.add_section()
-        table.add_row(f"[bold]{section.title}[/bold]")
-        for row in section.rows:
-            last = row.cells[-1]
-            colour = _COLOURS.get(last.verdict, "default")
-            cells = (cell.text for cell in row.cells)
-            table.add_row(f"  {row.label}", *cells, f"[{colour}]{last.difference}[/{colour}]")
-    screen.print(table)
+    screen.print(figures_table(records, "before and after"))
     for sentence in outcome:
         screen.print(sentence, highlight=False, markup=False)
     for note in notes:

@@ -19,15 +19,21 @@ from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.report import sections
 from litotes.evaluate.results import file_name, result_record, write_json
 from litotes.evaluate.suite import Suite, run_suites
+from litotes.evaluate.verdict import outcome
 from litotes.models.clip import local_folder
 from litotes.models.features import image_features
 from litotes.models.lora import load_adapter, require_adapter_files
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.places import require_file_place, require_folder_place
 
+_COLOURS = {"better": "green", "worse": "red"}
+
 
 def run(config: EvaluateConfig, progress: Progress = silent) -> dict[str, Any]:
     """The record of an evaluation (``result_record``); nothing is printed or written.
+
+    With an adapter it is that of the adapted model and holds, as ``base``, the record of the base on the same
+    questions, unless only the adapted one is wanted. The adapter is read first, so that a wrong one is told at once.
 
     All files are read and all pictures looked for before the model is loaded.
 
@@ -35,10 +41,15 @@ def run(config: EvaluateConfig, progress: Progress = silent) -> dict[str, Any]:
     device that is not there.
     """
     suites: list[Suite] = together(partial(suites_from_files, config), partial(_require_model, config))[0]
-    matcher = _matcher(config)
+    record = _measured(_matcher(config, config.adapter), suites, config, progress)
+    if config.adapter is None or config.adapted_only:
+        return record
+    return {**record, "base": _measured(_matcher(config, None), suites, config, progress)}
+
+
+def _measured(matcher: Matcher, suites: list[Suite], config: EvaluateConfig, progress: Progress) -> dict[str, Any]:
     encode_images = partial(image_features, matcher, cache=config.cache) if config.cache else None
-    results = run_suites(matcher, suites, progress, encode_images)
-    return result_record(matcher, results, dataset=config.dataset_name)
+    return result_record(matcher, run_suites(matcher, suites, progress, encode_images), dataset=config.dataset_name)
 
 
 def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> Path:
@@ -59,18 +70,36 @@ def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> 
 
 
 def print_record(record: Mapping[str, Any], screen: Console) -> None:
-    """A table of all figures of a record, and what a reader must know beside them."""
-    table = Table(title=f"{record['model']}, {record['pretrained']}, on {record['dataset']}", title_justify="left")
+    """A table of all figures of a record, beside those of its base where it holds them, and what must be known of it.
+
+    What the base and the adapted model differ in is said in words too.
+    """
+    records = {"base": record["base"], "adapted": record} if "base" in record else {"value": record}
+    screen.print(figures_table(records, f"{record['model']}, {record['pretrained']}, on {record['dataset']}"))
+    if "base" in record:
+        for sentence in outcome(record["suites"], record["base"]["suites"]):
+            screen.print(sentence, highlight=False, markup=False)
+    for note in _notes_of_all(records):
+        screen.print(f"note: {note}", highlight=False, markup=False)
+
+
+def figures_table(records: Mapping[str, Mapping[str, Any]], title: str) -> Table:
+    """All figures by section, a column a model; of two or more, the last one's difference from the first."""
+    table = Table(title=title, title_justify="left")
     table.add_column("measure")
-    table.add_column("value", justify="right")
-    for section in sections({"model": record}):
+    for label in records:
+        table.add_column(label, justify="right")
+    if len(records) > 1:
+        table.add_column("difference", justify="right")
+    for section in sections(records):
         table.add_section()
-        table.add_row(f"[bold]{section.title}[/bold]", "")
+        table.add_row(f"[bold]{section.title}[/bold]")
         for row in section.rows:
-            table.add_row(f"  {row.label}", row.cells[0].text)
-    screen.print(table)
-    for note in _notes(record):
-        screen.print(f"note: {note}", highlight=False)
+            last = row.cells[-1]
+            colour = _COLOURS.get(last.verdict, "default")
+            change = [f"[{colour}]{last.difference}[/{colour}]"] if len(records) > 1 else []
+            table.add_row(f"  {row.label}", *(cell.text for cell in row.cells), *change)
+    return table
 
 
 def require_device(device: str) -> None:
@@ -104,6 +133,13 @@ def progress_bars(screen: Console, heading: str = "") -> Iterator[Progress]:
         yield show
 
 
+def _notes_of_all(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What is to be known of all models, and what of one of them with its name."""
+    found = {label: _notes(record) for label, record in records.items()}
+    common = [note for note in next(iter(found.values())) if all(note in notes for notes in found.values())]
+    return [*common, *(f"{label}: {note}" for label, notes in found.items() for note in notes if note not in common)]
+
+
 def _notes(record: Mapping[str, Any]) -> list[str]:
     notes = []
     if record["captions_truncated"]:
@@ -127,11 +163,11 @@ def _require_model(config: EvaluateConfig) -> None:
         require_adapter_files(config.adapter)
 
 
-def _matcher(config: EvaluateConfig) -> Matcher:
+def _matcher(config: EvaluateConfig, adapter: Path | None) -> Matcher:
     require_device(config.device)
     matcher = load_matcher(
         config.model, device=config.device, truncation=config.truncation, allow_network=config.allow_network
     )
-    if config.adapter is not None:
-        load_adapter(matcher, config.adapter, any_base=config.any_base)
+    if adapter is not None:
+        load_adapter(matcher, adapter, any_base=config.any_base)
     return matcher

@@ -16,6 +16,7 @@ class EvaluateConfig:
     model: folder of the model, tokenizer and picture transform in transformers' layout.
     adapter: folder of a LoRA adapter to mount on the model; none by default.
     any_base: take an adapter that does not name its base model; off by default.
+    adapted_only: with an adapter, leave out the base, which is measured beside it otherwise; half the time.
     choice: multiple-choice questions in NegBench's columns (image_path, correct_answer, caption_0 ...).
     retrieval: captions in NegBench's columns (filepath, captions) or one a row (filepath, caption).
     negated_retrieval: the same with negated captions, reported under their own names.
@@ -38,6 +39,7 @@ class EvaluateConfig:
     model: Path
     adapter: Path | None = None
     any_base: bool = False
+    adapted_only: bool = False
     choice: Path | None = None
     retrieval: Path | None = None
     negated_retrieval: Path | None = None
@@ -69,6 +71,7 @@ class EvaluateConfig:
         for option, given, needed, other in (
             ("--templates", self.templates, "--classification", self.classification),
             ("--any-base", self.any_base, "--adapter", self.adapter),
+            ("--adapted-only", self.adapted_only, "--adapter", self.adapter),
         ):
             if given and not other:
                 raise UserError(
