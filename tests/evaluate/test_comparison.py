@@ -124,6 +124,22 @@ def test_the_page_tells_how_the_model_was_adapted(tmp_path):
     assert found == {"outcome": ["From 3.0 % <b>"], "Recipe": "hanclip: a & b", "Steps": "12"}
 
 
+def test_what_all_models_share_stands_once(tmp_path):
+    records = {"base": BASE, "adapted": {**ADAPTED, "fingerprint": "e" * 64}}
+    write_comparison_report(tmp_path / "r.html", tmp_path / "r.json", records)
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert html.count("size: 32") == html.count("tiny &lt;b&gt;") == 1
+    assert f"<td>{'f' * 64}</td><td>{'e' * 64}</td>" in html
+
+
+def test_the_decisive_orders_stand_as_on_the_demos_page():
+    pairs = {"task": "pairs", "n": 3, "split_sha256": "p", "ties": {"hybrid_absent_over_present": 0, "odd": 0}}
+    shares = {"hybrid_absent_over_present": 0.5, "absence_absent_over_present": 0.5, "odd": 0.5}
+    pairs["ties"]["absence_absent_over_present"] = 0
+    labels = list(rows({"base": record(pairs={**pairs, **shares})}, "True over false"))
+    assert labels == ["“no <absent>” above “no <present>”", "“A but not <absent>” above “A but not <present>”", "odd"]
+
+
 def test_one_model_alone_has_no_differences(tmp_path):
     write_comparison_report(tmp_path / "r.html", tmp_path / "r.json", {"base": BASE})
     html = (tmp_path / "r.html").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from litotes.models.lora import LoraSettings
 from litotes.train import checkpoint, journal
 from litotes.train.checkpoint import latest_checkpoint, load_weights
 from litotes.train.journal import read_journal
-from litotes.train.loop import LoopConfig, train
+from litotes.train.loop import LoopConfig, _note, train
 from litotes.train.negation import Negation, NegationConfig
 from litotes.train.task import Task
 
@@ -395,7 +395,7 @@ def test_the_progress_shows_terms_and_speed(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "line" in shown
     assert "12/12" in shown
-    assert re.search(r"loss \d+\.\d{3}  \d+ samples/s", shown)
+    assert re.search(r"\d+ samples/s  loss \d+\.\d{3}", shown)
     train(Line(), LOOP, tmp_path / "quiet", quiet=True)
     assert capsys.readouterr().out.strip() == ""
 
@@ -405,3 +405,16 @@ def test_a_second_run_of_a_process_may_have_another_precision(tmp_path):
         config = LoopConfig(batch_size=12, precision=precision)
         train(Line(), config, tmp_path / f"{precision}{len(list(tmp_path.iterdir()))}", quiet=True)
     assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("width", "note"),
+    [
+        (0, "1234 samples/s"),
+        (35, "1234 samples/s  loss 104.903"),
+        (80, "1234 samples/s  loss 104.903  hco 103.187  atnl 1.427"),
+    ],
+)
+def test_the_note_beside_the_bar_fits_the_terminal(width, note):
+    line = {"step": 1, "epoch": 0, "items": 4, "lr": 1.0, "loss": 104.903, "hco": 103.187, "atnl": 1.427}
+    assert _note({**line, "samples_per_s": 1234.2}, width) == note

@@ -223,22 +223,23 @@ def print_summary(models: dict[str, Any]) -> None:
 
 
 _HEADLINES = {
+    'search "a A but no B", right in the first 6': ("denial_search", "right"),
     "multiple choice, affirmed": ("mcq", "positive"),
     "multiple choice, negated": ("mcq", "negative"),
     "multiple choice, hybrid": ("mcq", "hybrid"),
     "multiple choice": ("mcq", "total"),
     "P' over N": ("pairs", "negated_positive_over_negative"),
-    '"A but not <absent>" over "<present>"': ("pairs", "hybrid_absent_over_present"),
     '"no <absent>" over "<present>"': ("pairs", "absence_absent_over_present"),
-    'held-out wordings, "A but not"': ("held_out_wordings", "hybrid_absent_over_present"),
+    '"A but not <absent>" over "<present>"': ("pairs", "hybrid_absent_over_present"),
     'held-out wordings, "no"': ("held_out_wordings", "absence_absent_over_present"),
-    "retrieval, text to image R@1": ("retrieval", "t2i", "1"),
+    'held-out wordings, "A but not"': ("held_out_wordings", "hybrid_absent_over_present"),
     "retrieval, image to text R@1": ("retrieval", "i2t", "1"),
+    "retrieval, text to image R@1": ("retrieval", "t2i", "1"),
     "retrieval, rSum": ("retrieval", "rsum"),
     "Retrieval-Neg, rSum": ("retrieval_neg", "rsum"),
-    'search "a A but no B", right in the first 6': ("denial_search", "right"),
     "classification": ("classification", "acc1"),
 }
+"""By label the place of a figure, in the order of the page's tables."""
 
 
 def _adapted(name: str, recipe: Recipe, data: Quadruplets) -> tuple[Matcher, dict[str, list[float]]]:

@@ -203,10 +203,11 @@ def _classification(name: str, result: Record) -> tuple[str, str, list[Measure]]
 def _pairs(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     words = {
         "negated_positive_over_negative": "P′ above N: true negated caption above false one",
-        "hybrid_absent_over_present": "“A but not <absent>” above “A but not <present>”",
         "absence_absent_over_present": "“no <absent>” above “no <present>”",
+        "hybrid_absent_over_present": "“A but not <absent>” above “A but not <present>”",
     }
-    rows = [Measure(words.get(key, key), (key,), "percent", main=True) for key in result["ties"]]
+    keys = sorted(result["ties"], key=lambda key: list(words).index(key) if key in words else len(words))
+    rows = [Measure(words.get(key, key), (key,), "percent", main=True) for key in keys]
     note = f"A true text against a false one, {result['n']:,} pictures. Guessing gives 50.0 %."
     if "negated_positive_over_negative" in result["ties"]:
         note += " P′ above N can be won by telling the templates of P′ from the wording of N: no proof of negation."

@@ -22,6 +22,8 @@ from litotes.train.plan import Batch, batch_sizes, batches, learning_rate, requi
 from litotes.train.task import Task
 
 OnStep = Callable[[int], None]
+_BAR = 45
+"""Columns of a terminal that a run's name, bar, steps and time take."""
 SCHEDULES = ("cosine", "constant")
 PRECISIONS = ("no", "bf16", "fp16")
 _LEAST = {
@@ -125,7 +127,7 @@ def train(
             for batch, inputs in _inputs(task, config, steps, start):
                 line = _step(task, accelerator, optimizer, config, steps, batch, inputs)
                 journal.write(line)
-                bar.update(shown, advance=1, note=_note(line))
+                bar.update(shown, advance=1, note=_note(line, bar.console.width - _BAR))
                 done = batch.step + 1
                 if done == steps or (config.save_every and done % config.save_every == 0):
                     progress = checkpoints.Progress(done, settings)
@@ -280,12 +282,17 @@ def _inputs(task: Task, config: LoopConfig, steps: int, start: int) -> Iterator[
 
 def _progress_bar(quiet: bool) -> Progress:
     return Progress(
-        TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        TextColumn("[bold]{task.description}"), BarColumn(bar_width=12), MofNCompleteColumn(), TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"), disable=quiet,
     )  # fmt: skip
 
 
-def _note(line: dict) -> str:
+def _note(line: dict, width: int) -> str:
+    """The speed, the loss and, as far as ``width`` columns hold them, its terms."""
     terms = {k: v for k, v in line.items() if k not in ("step", "epoch", "items", "lr", "samples_per_s")}
-    parts = [f"{name} {value:.3f}" for name, value in terms.items()]
-    return "  ".join([*parts, f"{line['samples_per_s']:.0f} samples/s"])
+    note = f"{line['samples_per_s']:.0f} samples/s"
+    for part in (f"{name} {value:.3f}" for name, value in terms.items()):
+        if len(note) + 2 + len(part) > width:
+            break
+        note += f"  {part}"
+    return note
