@@ -77,7 +77,8 @@ def test_help_lists_every_command(capsys):
     for words in (["--help"], ["-h"], []):
         assert main(words) == 0
         text = capsys.readouterr().out
-        assert 'CLIP models that understand "not"' in text
+        assert 'adapt CLIP models to "not", and measure how far that gets them' in text
+        assert "not sure" not in text  # uncertainty is not built yet
         assert "usage: litotes COMMAND [options]" in text
         assert all(f"  {name} " in text for name in COMMANDS)
 

@@ -87,7 +87,7 @@ def overview(group: str = "") -> str:
     rows = [f"  {name:<{width}}{command.help}" for name, command in commands.items()]
     return "\n".join(
         [
-            f'litotes {litotes.__version__}: CLIP models that understand "not", and know when they are not sure',
+            f'litotes {litotes.__version__}: adapt CLIP models to "not", and measure how far that gets them',
             "",
             "usage: litotes COMMAND [options]        (litotes COMMAND --help for its options)",
             "",
