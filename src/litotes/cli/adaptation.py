@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from litotes.cli.train import Settings
+from litotes.config import field_names
 from litotes.data.quadruplets import Quadruplets
 from litotes.evaluate.plots import TERMS, loss_curves, loss_terms
 from litotes.evaluate.report import Adaptation, Record
@@ -36,7 +37,7 @@ def adaptation(
     seconds = sum(line["items"] / line["samples_per_s"] for line in lines if line["samples_per_s"])
     what = describe(recipe.lora) if recipe.lora else f"all weights of {recipe.full}, without an adapter"
     facts = {
-        "Recipe": f"{settings.recipe}: {_IN_WORDS[settings.recipe]}",
+        "Recipe": ": ".join(filter(None, (settings.recipe, _IN_WORDS.get(settings.recipe)))),
         "Loss": _loss(recipe.negation),
         **_space(recipe.negation, matcher),
         "What is trained": what,
@@ -53,13 +54,10 @@ def adaptation(
 def _loss(negation: NegationConfig) -> str:
     """The sum with its weights, terms of weight 0 left out."""
     own = f"(HCO + {negation.objective.alpha:g} · ATNL)" if negation.objective.alpha else "HCO"
-    weights = {
-        own: negation.hanclip,
-        TERMS["options"]: negation.options,
-        TERMS["retention"]: negation.retention,
-        TERMS["negatives"]: negation.negatives,
-    }
-    return " + ".join(f"{weight:g} · {term}" for term, weight in weights.items() if weight)
+    names = {**TERMS, "hanclip": own}
+    weights = {name: getattr(negation, name) for name in field_names(type(negation))}
+    numbers = {name: weight for name, weight in weights.items() if isinstance(weight, int | float) and weight}
+    return " + ".join(f"{weight:g} · {names.get(name, name)}" for name, weight in numbers.items())
 
 
 def _space(negation: NegationConfig, matcher: Matcher) -> dict[str, str]:
