@@ -18,6 +18,8 @@ import torch
 
 from litotes.data.quadruplets import Quadruplets
 from litotes.demo.recipes import (
+    EXTENDED_LORA,
+    SINGLE,
     TRUTHFUL,
     base_matcher,
     control_recipe,
@@ -29,7 +31,6 @@ from litotes.demo.recipes import (
 from litotes.demo.run import summary
 from litotes.demo.sets import evaluation, training_options, training_quadruplets
 from litotes.evaluate.results import write_json
-from litotes.models.lora import ALL_LINEAR, LoraSettings
 from litotes.train.recipes import Recipe, adapt
 
 Change = Callable[[int], Recipe]
@@ -66,8 +67,12 @@ def _extended(seed: int, **weights: float) -> Recipe:
 
 
 def _extended_text(seed: int) -> Recipe:
-    lora = LoraSettings(towers="text", targets=ALL_LINEAR, rank=16, alpha=8.0, dropout=0.0)
-    return replace(extended_recipe(seed), lora=lora)
+    return replace(extended_recipe(seed), lora=replace(EXTENDED_LORA, towers="text"))
+
+
+def _extended_without_lesson(seed: int) -> Recipe:
+    recipe = extended_recipe(seed)
+    return replace(recipe, lesson=None, negation=replace(recipe.negation, mirror=0.0))
 
 
 ROWS: dict[str, Change] = {
@@ -88,6 +93,8 @@ ROWS: dict[str, Change] = {
     "extended": extended_recipe,
     "control V+T": control_recipe,
     "extended without HCO, ATNL": lambda seed: _extended(seed, hanclip=0.0),
+    "extended without lesson": _extended_without_lesson,
+    "extended without contrast": lambda seed: _extended(seed, contrast=0.0),
     "extended, pictures frozen": _extended_text,
     "extended, 2,000 quadruplets": extended_recipe,
     "extended, 6,000 quadruplets": extended_recipe,
@@ -97,9 +104,9 @@ LONG = {name for name in ROWS if name.startswith(("extended", "control"))}
 
 
 @lru_cache(maxsize=1)
-def _pictures_of(count: int, seed: int, truthful: float) -> Quadruplets:
+def _pictures_of(count: int, seed: int, truthful: float, single: float) -> Quadruplets:
     """The training set of a seed, drawn once for the rows that share it."""
-    return training_quadruplets(count, seed, truthful)
+    return training_quadruplets(count, seed, truthful, single)
 
 
 def run_row(name: str, seed: int, folder: Path, held: object) -> None:
@@ -111,12 +118,12 @@ def run_row(name: str, seed: int, folder: Path, held: object) -> None:
     begun = time.perf_counter()
     if name != "base":
         recipe = ROWS[name](seed)
-        truthful = TRUTHFUL if name in LONG else 0.0
-        data = _pictures_of(SIZES.get(name, EXTENDED_QUADRUPLETS if name in LONG else QUADRUPLETS), seed, truthful)
+        kinds = (TRUTHFUL, SINGLE) if name in LONG else (0.0, 0.0)
+        data = _pictures_of(SIZES.get(name, EXTENDED_QUADRUPLETS if name in LONG else QUADRUPLETS), seed, *kinds)
         if recipe.negation.objective.hco.norm == "scale":
             length = float(matcher.encode_images(data.pictures, range(256)).norm(dim=-1).mean())
             recipe = _hco(seed, norm="scale", image_norm=length, temperature="model")
-        options = training_options(data, seed) if recipe.negation.options else None
+        options = training_options(data, seed) if recipe.states else None
         run = folder / "runs" / path.stem
         adapt(matcher, data, recipe, run, options=options, cache=folder / "features", resume=run.exists())
     figures = {"row": name, "seed": seed, "seconds": round(time.perf_counter() - begun, 1), **summary(matcher, held)}

@@ -16,10 +16,11 @@ from litotes.train.journal import read_journal
 from litotes.train.negation import Negation
 
 SHORT = {"val_fraction": 0.34, "batch_size": 4, "steps": 2, "warmup": 0}
+BRIEF = {"recipe": "extended", "mirror_steps": 3}
 SUITES = ["mcq", "pairs", "held_out_wordings", "retrieval", "classification", "geometry"]
 TERMS = {
     "hanclip": ["loss", "hco", "atnl"],
-    "extended": ["loss", "hco", "atnl", "options", "retention"],
+    "extended": ["loss", "hco", "atnl", "options", "by_picture", "by_statement", "mirror", "retention"],
     "infonce": ["loss", "retention"],
     "negatives": ["loss", "negatives"],
 }
@@ -65,8 +66,9 @@ def settings(*line, needed=("--model", "m", "--train-data", "t.csv", "--output",
 
 @pytest.mark.parametrize("recipe", TERMS)
 def test_each_recipe_leaves_an_adapter_and_a_report_that_agree(recipe, train, model, tmp_path, capsys):
-    assert train(recipe=recipe) == 0
+    assert train(**(BRIEF if recipe == "extended" else {"recipe": recipe})) == 0
     run = tmp_path / "run"
+    assert (run / "run-lesson" / "journal.jsonl").exists() == (recipe == "extended")
     lines = read_journal(run / "run" / "journal.jsonl")
     assert [list(line)[4:-1] for line in lines] == [TERMS[recipe]] * 2
     found = report(run)
@@ -91,7 +93,7 @@ def test_each_recipe_leaves_an_adapter_and_a_report_that_agree(recipe, train, mo
 
 
 def test_the_page_tells_the_recipe_the_data_and_what_it_came_to(train, pairs, tmp_path, capsys):
-    assert train(recipe="extended", lr=1e-2) == 0
+    assert train(**BRIEF, lr=1e-2) == 0
     told, page = report(tmp_path / "run")["adaptation"], (tmp_path / "run" / "report.html").read_text()
     part, _ = training.split(training.from_table(pairs), SHORT["val_fraction"], seed=0)
     assert told["Training data (SHA-256)"] == part.fingerprint()
@@ -103,6 +105,7 @@ def test_the_page_tells_the_recipe_the_data_and_what_it_came_to(train, pairs, tm
     weights = recipe.negation
     assert told["Loss"] == (
         f"{weights.hanclip:g} · (HCO + 1 · ATNL) + {weights.options:g} · own options + "
+        f"{weights.contrast:g} · statements of the batch + {weights.mirror:g} · mirrored names + "
         f"{weights.retention:g} · InfoNCE on I and P"
     )
     assert told["Temperature"].endswith(", from the model's own")
@@ -110,7 +113,11 @@ def test_the_page_tells_the_recipe_the_data_and_what_it_came_to(train, pairs, tm
         if name != "outcome":
             assert f'<th scope="row">{name}</th><td>' in page
             assert value.replace("'", "&#39;") in page
-    assert page.count("<svg") == len(TERMS["extended"])
+    assert told["Lesson before"] == (
+        "3 steps of 4 captions and the statements of their pictures, learning rate 0.03, by texts alone; "
+        "25% of its weights in those that are kept"
+    )
+    assert page.count("<svg") == len([*TERMS["extended"], "keep"])
     assert told["outcome"][-1] == "With 6 held-out quadruplets, a share can be off by 40 points by chance alone."
     shown = " ".join(capsys.readouterr().out.split())
     assert all(sentence in shown for sentence in told["outcome"])
@@ -144,7 +151,7 @@ def test_whole_towers_are_saved_as_a_model(train, model, tmp_path, capsys):
 
 @pytest.mark.parametrize("full", [{}, {"full": True}])
 def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(full, train, tmp_path, monkeypatch, capsys):
-    given = {**full, "steps": 4, "lr": 1e-2, "save_frequency": 2, "recipe": "extended"}
+    given = {**full, "steps": 4, "lr": 1e-2, "save_frequency": 2, **BRIEF}
     assert train(output=tmp_path / "whole", **given) == 0
 
     calls, terms = [], Negation.terms
@@ -244,7 +251,9 @@ def test_the_configs_that_come_along_are_whole_recipes(pytestconfig):
 def test_a_recipe_brings_its_own_settings_and_words_change_them():
     hanclip, extended = (training.recipe_of(settings("--recipe", name)) for name in ("hanclip", "extended"))
     assert (hanclip.lora.towers, hanclip.lora.rank, hanclip.loop.lr, hanclip.loop.warmup) == ("text", 2, 1e-4, 200)
-    assert (extended.lora.towers, extended.lora.rank, extended.loop.lr) == ("both", 16, 2e-3)
+    assert (extended.lora.towers, extended.lora.rank, extended.loop.lr) == ("both", 32, 1e-3)
+    assert (hanclip.loop.batch_size, extended.loop.batch_size) == (64, 32)
+    assert (hanclip.lesson, extended.lesson.loop.steps, extended.lesson.loop.lr) == (None, 400, pytest.approx(3e-3))
     assert extended.loop.steps > 0 == hanclip.loop.steps
     assert hanclip.negation.objective.hco.temperature == 0.01
     assert extended.negation.objective.hco.temperature == "model"
@@ -252,11 +261,18 @@ def test_a_recipe_brings_its_own_settings_and_words_change_them():
         settings(
             "--recipe", "extended", "--epochs", "2", "--towers", "text", "--hanclip-weight", "0", "--alpha", "0",
             "--lora-targets", "attention", "--lora-alpha", "3", "--lora-dropout", "0.1", "--warmup", "0",
-            "--temperature", "0.2",
+            "--temperature", "0.2", "--contrast-weight", "0.5", "--mirror-steps", "30", "--lr", "2e-4", "--seed", "5",
         )
     )  # fmt: skip
+    assert changed.negation.contrast == 0.5
+    lesson = changed.lesson.loop
+    assert (lesson.steps, lesson.lr, lesson.warmup, lesson.seed) == (30, pytest.approx(6e-4), 3, 5)
+    assert training.recipe_of(settings("--recipe", "extended", "--lesson-share", "0.5")).lesson.share == 0.5
+    alone = training.recipe_of(settings("--recipe", "extended", "--mirror-steps", "0"))
+    assert (alone.lesson, alone.negation.mirror) == (None, 0)
+    assert training.recipe_of(settings("--mirror-steps", "50")).lesson.loop.lr == pytest.approx(3e-4)
     assert (changed.loop.epochs, changed.loop.steps, changed.loop.warmup, changed.lora.towers) == (2, 0, 0, "text")
-    assert (changed.negation.hanclip, changed.negation.options, changed.negation.objective.alpha) == (0, 2, 0)
+    assert (changed.negation.hanclip, changed.negation.options, changed.negation.objective.alpha) == (0, 1, 0)
     assert (changed.lora.targets, changed.lora.alpha, changed.lora.dropout) == (training.ATTENTION, 3, 0.1)
     assert changed.negation.objective.hco.temperature == 0.2
     full = training.recipe_of(settings("--full", "--towers", "vision"))
@@ -434,7 +450,9 @@ def test_mistakes_in_the_table_are_told_before_the_model_is_loaded(train, pairs,
 
     plain = table(tmp_path / "plain", columns=COLUMNS[:3])
     assert "plain/pairs.csv without an objects column" in message(recipe="extended", train_data=plain)
-    assert "every weight" in message(recipe="extended", options_weight=0, hanclip_weight=0, retention_weight=0)
+    assert "every weight" in message(
+        recipe="extended", options_weight=0, contrast_weight=0, mirror_weight=0, hanclip_weight=0, retention_weight=0
+    )
     rows = [line.split(",") for line in pairs.read_text().splitlines()[1:]]
     gaps = write(tmp_path / "gaps.csv", [*rows[:3], *([row[0], row[1], row[2], ""] for row in rows[3:])])
     assert "pictures without objects: " in message(recipe="extended", train_data=gaps, images_root=pairs.parent)

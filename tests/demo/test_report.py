@@ -333,19 +333,24 @@ def test_the_hanclip_sentence_follows_the_figures():
 
 
 def test_the_extended_sentence_follows_the_figures():
-    def extended(total, absence, hybrid, held=(0.7, 0.68)):
+    def extended(total, absence, hybrid, held=(0.7, 0.68), new=(0.1, 0.08)):
         changes = {
             "mcq.total": total,
             "pairs.absence_absent_over_present": absence, "pairs.hybrid_absent_over_present": hybrid,
             "held_out_wordings.absence_absent_over_present": held[0],
             "held_out_wordings.hybrid_absent_over_present": held[1],
+            "new_cues.absence_absent_over_present": new[0], "new_cues.hybrid_absent_over_present": new[1],
         }  # fmt: skip
         return lead(results(extended=changes)["models"])[2]
 
     good = extended(0.836, 0.812, 0.751)
     assert "81.2 and 75.1 % (both above guessing), and picks the true one of four statements in 83.6 %" in good
     assert "up from 34.3 %" in good
-    assert good.endswith("70.0 and 68.0 % (both above guessing): it uses the “not” itself, in this small world.")
+    verdict = "70.0 and 68.0 % (both above guessing): it uses the “not” itself, in this small world."
+    assert f"{verdict} Denials in words that it never met as such" in good
+    assert good.endswith("(“lacks”, “free of”) are at 10.0 and 8.0 %: not understood.")
+    assert extended(0.836, 0.812, 0.751, new=(0.7, 0.1)).endswith("70.0 and 10.0 %: understood in part.")
+    assert extended(0.836, 0.812, 0.751, new=(0.7, 0.8)).endswith(verdict)
     phrases = extended(0.836, 0.812, 0.751, (0.5, 0.3))
     verdict = "(the first about, the second below guessing): what it learnt is the phrases, not negation."
     assert phrases.endswith(verdict)

@@ -229,6 +229,9 @@ def test_no_picture_of_evaluation_is_drawn_for_training(held, suites, trained):
     for seed in (0, 1, 2, EVALUATION_SEED, VALIDATION_SEED):
         data = trained if seed == 0 else training_quadruplets(150, seed)
         assert evaluated.isdisjoint(content(data.pictures, i) for i in range(len(data)))
+    singles = training_quadruplets(60, 0, single=1.0)
+    assert {len(objects) for objects in singles.objects} == {1}
+    assert evaluated.isdisjoint(content(singles.pictures, i) for i in range(len(singles)))
     for seed, alone in ((11, 0.6), (12, 0.3), (21, 0.6), (22, 0.3)):
         world = WorldPictures(seed, 250, alone)
         assert evaluated.isdisjoint(content(world, i) for i in range(250))
@@ -243,6 +246,10 @@ def test_everything_is_a_function_of_its_seed(held, suites, trained, options):
         hashes = [(item.split_sha256, [item.pictures.digest(i) for i in range(40)]) for item in asked]
         assert hashes[0] == hashes[1] != hashes[2]
     assert training_quadruplets(30, 4).fingerprint() == training_quadruplets(30, 4).fingerprint()
+    mixed = training_quadruplets(150, 0, single=0.4)
+    alone = [len(objects) == 1 for objects in mixed.objects]
+    assert 40 <= sum(alone) <= 80
+    assert all(one or mixed.objects[i] == trained.objects[i] for i, one in enumerate(alone))
     few, more = training_quadruplets(30, 0), trained.take(range(30))
     assert few.captions != training_quadruplets(30, 1).captions
     assert few.objects == more.objects

@@ -10,16 +10,19 @@ from litotes.models.lora import ALL_LINEAR, LoraSettings, adapted_layers
 from litotes.objectives.contrastive import info_nce, negative_info_nce
 from litotes.objectives.hanclip import HanclipConfig, hanclip
 from litotes.objectives.hco import HcoConfig
+from litotes.objectives.mirror import turning
 from litotes.objectives.own_options import OwnOptionsConfig, own_options
+from litotes.objectives.statements import statement_contrast
 from litotes.train.journal import read_journal
 from litotes.train.loop import LoopConfig
 from litotes.train.negation import Negation, NegationConfig
 from litotes.train.recipes import Recipe, adapt, extended, make_trainable, paper_hanclip
-from tiny import noise_pictures
+from tiny import DIMENSION, noise_pictures
 
 STILL = LoraSettings(rank=2, dropout=0.0)
-ALL = NegationConfig(hanclip=0.5, options=2.0, retention=1.5, negatives=0.25)
+ALL = NegationConfig(hanclip=0.5, options=2.0, contrast=0.75, mirror=3.0, retention=1.5, negatives=0.25)
 ROWS = (3, 0, 7, 1)
+TARGETS = torch.randn(12, 4, DIMENSION, generator=torch.Generator().manual_seed(4))
 
 
 def randomise(encoder):
@@ -33,7 +36,7 @@ def randomise(encoder):
 def task(folder, config=ALL, towers="both", **given):
     made = adapted(folder, replace(STILL, towers=towers))
     randomise(made.encoder)
-    return Negation(made, data(), config, options=options(), **given)
+    return Negation(made, data(), config, options=options(), targets=TARGETS, **given)
 
 
 def terms(some, rows=ROWS):
@@ -43,7 +46,17 @@ def terms(some, rows=ROWS):
 
 def test_the_loss_is_the_weighted_sum_of_terms_from_the_same_texts(tmp_path):
     found = terms(task(tmp_path))
-    assert list(found) == ["loss", "hco", "atnl", "options", "retention", "negatives"]
+    assert list(found) == [
+        "loss",
+        "hco",
+        "atnl",
+        "options",
+        "by_picture",
+        "by_statement",
+        "mirror",
+        "retention",
+        "negatives",
+    ]
     model, quadruplets = adapted(tmp_path, STILL), data()
     randomise(model.encoder)
     image = model.encode_images(quadruplets.pictures, ROWS)
@@ -53,17 +66,27 @@ def test_the_loss_is_the_weighted_sum_of_terms_from_the_same_texts(tmp_path):
     )
     own = [text for i in ROWS for text in (options()[i].true, *options()[i].false)]
     parts = hanclip(image, p, q, n, HanclipConfig())
+    stated = model.encode_texts(own)
+    # Squares are in all pictures of ROWS but 3 and 0, which show a cat; CLAIMS are the same for each.
+    square = torch.tensor([False, False, True, True])
+    true = torch.stack([square, ~square, ~square, ~square], dim=1).repeat(1, 4)
+    by = statement_contrast(image, stated, true, ~true, torch.tensor([1, 3, 1, 2]).repeat(4))
     alone = torch.eye(4, dtype=torch.bool)
     scale = model.scale
     expected = {
         "hco": parts.hco,
         "atnl": parts.atnl,
-        "options": own_options(image, model.encode_texts(own).view(4, 4, -1), OwnOptionsConfig()),
+        "options": own_options(image, stated.view(4, 4, -1), OwnOptionsConfig()),
+        "by_picture": by.pictures,
+        "by_statement": by.statements,
+        # The second and the fourth of CLAIMS deny.
+        "mirror": turning(stated.view(4, 4, -1)[:, [1, 3]].flatten(0, 1), TARGETS[list(ROWS)][:, [1, 3]].flatten(0, 1)),
         "retention": info_nce(image, p, scale, positives=alone, repeats="masked"),
         "negatives": negative_info_nce(image, p, n, scale, positives=alone, repeats="masked"),
     }
     expected["loss"] = (
-        0.5 * (parts.hco + parts.atnl) + 2 * expected["options"] + 1.5 * expected["retention"]
+        0.5 * (parts.hco + parts.atnl) + 2 * expected["options"] + 0.75 * by.loss + 3 * expected["mirror"]
+        + 1.5 * expected["retention"]
         + 0.25 * expected["negatives"]
     )  # fmt: skip
     for name, value in expected.items():
@@ -77,7 +100,9 @@ def test_the_loss_is_the_weighted_sum_of_terms_from_the_same_texts(tmp_path):
         (NegationConfig(hanclip=0.0, retention=1.0), ["retention"], 4),
         (NegationConfig(hanclip=0.0, negatives=1.0), ["negatives"], 8),
         (NegationConfig(hanclip=0.0, options=1.0), ["options"], 16),
-        (ALL, ["hco", "atnl", "options", "retention", "negatives"], 28),
+        (NegationConfig(hanclip=0.0, contrast=1.0), ["by_picture", "by_statement"], 16),
+        (NegationConfig(hanclip=0.0, mirror=1.0), ["mirror"], 16),
+        (ALL, ["hco", "atnl", "options", "by_picture", "by_statement", "mirror", "retention", "negatives"], 28),
     ],
 )
 def test_only_the_terms_with_a_weight_are_computed_and_only_their_texts_encoded(config, names, texts, tmp_path):
@@ -121,7 +146,7 @@ def test_the_features_of_a_frozen_tower_come_from_the_cache_the_second_time(tmp_
     again = adapted(tmp_path, replace(STILL, towers="text"))
     randomise(again.encoder)
     monkeypatch.setattr(again, "encode_images", None)
-    second = Negation(again, data(), ALL, options=options(), cache=tmp_path / "cache")
+    second = Negation(again, data(), ALL, options=options(), targets=TARGETS, cache=tmp_path / "cache")
     assert torch.equal(first.images, second.images)
 
 
@@ -140,7 +165,14 @@ def test_own_statements_are_needed_where_they_have_a_weight(tmp_path):
     for given, message in ((None, "no statements"), (options(3), "3 statement sets for 12 pictures")):
         with pytest.raises(UserError, match=message):
             Negation(model, data(), ALL, options=given)
-    Negation(model, data(), replace(ALL, options=0.0))
+    for weight in ("options", "contrast", "mirror"):
+        with pytest.raises(UserError, match="no statements"):
+            Negation(model, data(), NegationConfig(**{weight: 1.0}))
+    with pytest.raises(UserError, match="no objects"):
+        Negation(model, replace(data(), objects=None), ALL, options=options())
+    with pytest.raises(UserError, match="no directions"):
+        Negation(model, data(), ALL, options=options())
+    Negation(model, data(), replace(ALL, options=0.0, contrast=0.0, mirror=0.0))
 
 
 def test_nothing_to_train_is_refused(tmp_path):
@@ -166,7 +198,9 @@ def test_the_identity_names_data_texts_base_and_objective(tmp_path):
     base = task(tmp_path).identity()
     changed = {
         "data": Negation(adapted(tmp_path, STILL), data(seed=0, n=11), NegationConfig()).identity()["data"],
-        "texts": Negation(adapted(tmp_path, STILL), data(), ALL, options=options()[::-1]).identity()["texts"],
+        "texts": Negation(adapted(tmp_path, STILL), data(), ALL, options=options()[::-1], targets=TARGETS).identity()[
+            "texts"
+        ],
         "objective": task(tmp_path, replace(ALL, retention=1.0)).identity()["objective"],
         "trained": task(tmp_path, trained="otherwise").identity()["trained"],
     }
@@ -178,6 +212,9 @@ def test_the_identity_names_data_texts_base_and_objective(tmp_path):
 
 def adapt_for(folder, recipe, steps=2, **given):
     recipe = replace(recipe, loop=replace(recipe.loop, steps=steps, batch_size=6, warmup=0))
+    if recipe.lesson:
+        lesson = replace(recipe.lesson, loop=replace(recipe.lesson.loop, steps=2, batch_size=6, warmup=0))
+        recipe = replace(recipe, lesson=lesson)
     model = matcher(folder)
     adapt(model, data(), recipe, folder / "run", quiet=True, **given)
     return model, read_journal(folder / "run" / "journal.jsonl")
@@ -185,12 +222,23 @@ def adapt_for(folder, recipe, steps=2, **given):
 
 def test_the_extended_recipe_moves_all_linear_layers_of_both_towers(tmp_path):
     model, lines = adapt_for(tmp_path, extended(), options=options())
-    assert [list(line)[4:-1] for line in lines] == [["loss", "hco", "atnl", "options", "retention"]] * 2
+    assert [list(line)[4:-1] for line in lines] == [
+        [
+            "loss",
+            "hco",
+            "atnl",
+            "options",
+            "by_picture",
+            "by_statement",
+            "mirror",
+            "retention",
+        ]
+    ] * 2
     layers = adapted_layers(model.encoder)
     assert len(layers) == 2 * len(ALL_LINEAR)
     assert all(layer.lora_B["default"].weight.abs().max() > 0 for layer in layers.values())
     assert model.base == matcher(tmp_path).base
-    assert "rank 16" in model.adapter
+    assert "rank 32" in model.adapter
 
 
 def test_the_papers_recipe_moves_the_text_tower_alone(tmp_path):

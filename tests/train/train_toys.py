@@ -1,5 +1,6 @@
 """Twelve pairs, a tiny CLIP with an adapter that drops out, and runs of twelve steps on them."""
 
+from litotes.data.claims import Claim
 from litotes.data.quadruplets import Quadruplets
 from litotes.data.statements import OptionSet
 from litotes.models.lora import LoraSettings, add_lora, describe
@@ -13,6 +14,7 @@ CAPTIONS = (
     "no shapes at all", "a green square", "not a green square", "a dark square", "a bright square",
     "no square, only noise", "a small square",
 )  # fmt: skip
+CLAIMS = (Claim(("square",), ()), Claim(("cat",), ("square",)), Claim(("cat",), ()), Claim((), ("square",)))
 LORA = LoraSettings(rank=2, dropout=0.25)
 # Four epochs of three steps; the rate rises over two steps.
 LOOP = LoopConfig(batch_size=4, epochs=4, lr=1e-2, warmup=2, seed=7, save_every=1)
@@ -26,13 +28,14 @@ def data(n=12, seed=0):
         tuple(captions),
         tuple(f"this is {caption} but no cat" for caption in captions),
         tuple(f"a photo without {caption}" for caption in captions),
+        tuple(("square",) if i % 3 else ("cat",) for i in range(n)),
     )
 
 
 def options(n=12):
     """One true and three false statements a picture."""
     return [
-        OptionSet(f"a square {i}", (f"a cat {i} but no square", f"a cat {i}", f"no square {i}"), "positive")
+        OptionSet(f"a square {i}", (f"a cat {i} but no square", f"a cat {i}", f"no square {i}"), "positive", CLAIMS)
         for i in range(n)
     ]
 

@@ -19,8 +19,8 @@ from litotes.train.recipes import Recipe
 _IN_WORDS = {
     "hanclip": "HANCLIP, the recipe of the paper: true captions with a negation in them (P′) are drawn to the picture "
     "and false ones (N) pushed away, in hyperbolic space",
-    "extended": "beyond the paper: each picture against its own true and false statements, beside HANCLIP and plain "
-    "captions",
+    "extended": "beyond the paper: denied names are mirrored by texts alone, then pictures meet true and false "
+    "statements, beside HANCLIP and plain captions",
     "infonce": "a control: plain fine-tuning on pictures and captions",
     "negatives": "a control: negated captions as further false texts of a batch",
 }
@@ -33,7 +33,7 @@ def adaptation(
 
     data: what was trained on. run: the folder of the journal. suites: results of base and adapted.
     """
-    lines = read_journal(run / "journal.jsonl")
+    *before, lines = [read_journal(run.with_name(name) / "journal.jsonl") for name in recipe.phases(run.name)]
     seconds = sum(line["items"] / line["samples_per_s"] for line in lines if line["samples_per_s"])
     what = describe(recipe.lora) if recipe.lora else f"all weights of {recipe.full}, without an adapter"
     facts = {
@@ -41,6 +41,7 @@ def adaptation(
         "Loss": _loss(recipe.negation),
         **_space(recipe.negation, matcher),
         "What is trained": what,
+        **_lesson(recipe),
         **_loop(recipe.loop, len(data)),
         "Time for the steps": f"{seconds:,.0f} s on {settings.device}",
         "Training data": f"{len(data):,} quadruplets of {settings.train_data.name}",
@@ -48,7 +49,10 @@ def adaptation(
         "Seed": str(settings.seed),
     }
     base, adapted = suites
-    return Adaptation(outcome(adapted, base), tuple(facts.items()), tuple(loss_curves(loss_terms(lines), "run")))
+    terms = loss_terms(lines)
+    for lesson in before:
+        terms |= {name: values for name, values in loss_terms(lesson).items() if name not in terms}
+    return Adaptation(outcome(adapted, base), tuple(facts.items()), tuple(loss_curves(terms, "run")))
 
 
 def _loss(negation: NegationConfig) -> str:
@@ -74,6 +78,17 @@ def _space(negation: NegationConfig, matcher: Matcher) -> dict[str, str]:
 def _temperature(objective: HanclipConfig, matcher: Matcher) -> str:
     number = objective.with_model_temperature(1 / matcher.scale).hco.numeric_temperature
     return f"{number:.4g}" + (", from the model's own" if objective.hco.temperature == "model" else "")
+
+
+def _lesson(recipe: Recipe) -> dict[str, str]:
+    """The phase before, if the recipe has one."""
+    if recipe.lesson is None:
+        return {}
+    loop = recipe.lesson.loop
+    return {
+        "Lesson before": f"{loop.steps:,} steps of {loop.batch_size} captions and the statements of their pictures, "
+        f"learning rate {loop.lr:g}, by texts alone; {recipe.lesson.share:.0%} of its weights in those that are kept"
+    }
 
 
 def _loop(loop: LoopConfig, examples: int) -> dict[str, str]:

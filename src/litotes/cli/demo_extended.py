@@ -27,21 +27,21 @@ class Settings:
 
 def run(settings: Settings) -> None:
     """Train, write the adapter, and measure it beside the base."""
-    from litotes.demo.recipes import EXTENDED_LORA, TRUTHFUL, base_matcher, extended_recipe
+    from litotes.demo.recipes import EXTENDED_LORA, SINGLE, TRUTHFUL, base_matcher, extended_recipe
     from litotes.demo.run import print_summary, summary
     from litotes.demo.sets import evaluation, training_options, training_quadruplets
     from litotes.models.lora import save_adapter
     from litotes.train.phase import interruptible, require_place
     from litotes.train.recipes import adapt
 
-    require_place(settings.output, ("run",), settings.resume)
+    recipe = extended_recipe(settings.seed)
+    require_place(settings.output, recipe.phases("run"), settings.resume)
     held = evaluation()
     matcher = base_matcher()
     before = summary(matcher, held)
-    data = training_quadruplets(settings.quadruplets, settings.seed, TRUTHFUL)
-    recipe = extended_recipe(settings.seed)
+    data = training_quadruplets(settings.quadruplets, settings.seed, TRUTHFUL, SINGLE)
     options = training_options(data, settings.seed)
-    with interruptible(settings.output, ("run",)):
+    with interruptible(settings.output, recipe.phases("run")):
         adapt(matcher, data, recipe, settings.output / "run", options=options, resume=settings.resume)
     save_adapter(matcher, EXTENDED_LORA, settings.output / "adapter")
     print(f"adapter in {settings.output / 'adapter'}")

@@ -8,7 +8,8 @@ from litotes.config import require_numbers
 from litotes.errors import UserError
 
 _LEAST = {
-    "train_num_samples": 0, "hanclip_weight": 0, "options_weight": 0, "retention_weight": 0, "alpha": 0, "lora_rank": 1,
+    "train_num_samples": 0, "hanclip_weight": 0, "options_weight": 0, "contrast_weight": 0,
+    "retention_weight": 0, "mirror_steps": 0, "mirror_weight": 0, "alpha": 0, "lora_rank": 1,
     "epochs": 1, "steps": 1, "batch_size": 1, "warmup": 0, "wd": 0, "accum_freq": 1, "workers": 0, "seed": 0,
     "save_frequency": 0,
 }  # fmt: skip
@@ -35,9 +36,16 @@ class Settings:
     The recipe:
     recipe: "hanclip" (the paper), "extended" (own true and false statements of each picture, from an objects
         column), or a control: "infonce" (plain fine-tuning), "negatives" (negated captions as further negatives)
-    hanclip_weight: weight of HCO + alpha ATNL; by default the recipe's (hanclip 1, extended 0.3)
+    hanclip_weight: weight of HCO + alpha ATNL; by default the recipe's (hanclip 1, extended 0.25)
     options_weight: weight of each picture's own statements; by default the recipe's (extended 1)
-    retention_weight: weight of InfoNCE on plain captions; by default the recipe's (extended 1.5, infonce 1)
+    contrast_weight: weight of the statements of a batch against all its pictures; by default the recipe's (extended 1)
+    retention_weight: weight of InfoNCE on plain captions; by default the recipe's (extended 2.5, infonce 1)
+    mirror_steps: steps of a lesson before, on statements and captions alone, that mirrors denied names, at thrice the
+        learning rate; 0 leaves it out; by default the recipe's (only extended has one, of 400)
+    lesson_share: share of the weights at that lesson's end in those that are kept, 0 to 1; the rest is the end of the
+        run; by default the recipe's (extended 0.25)
+    mirror_weight: weight, after that lesson, of denials in the directions that it taught; by default the recipe's
+        (extended 3)
     alpha: weight of ATNL beside HCO
     temperature: a number, or "model": the backbone's own, which small models trained at another scale need; by
         default the recipe's (the paper's 0.01, extended "model")
@@ -48,16 +56,16 @@ class Settings:
     What is trained:
     towers: which of the two; by default the recipe's (text; extended both)
     full: train the towers whole, without an adapter
-    lora_rank: of the update; by default the recipe's (2; extended 16)
-    lora_alpha: the update is scaled by alpha / sqrt(rank); by default the recipe's (1; extended 8)
+    lora_rank: of the update; by default the recipe's (2; extended 32)
+    lora_alpha: the update is scaled by alpha / sqrt(rank); by default the recipe's (1; extended 11.3)
     lora_dropout: on the input of the update; by default the recipe's (0.25; extended 0)
     lora_targets: "attention" (q, k, v) or "all" linear layers of a block; by default the recipe's (extended all)
 
     The run:
     epochs: passes over the quadruplets; by default the recipe's (1; extended counts steps)
     steps: at least 1; wins over epochs; by default the recipe's (only extended counts steps)
-    batch_size: pairs a step
-    lr: peak learning rate; by default the recipe's (1e-4, extended 2e-3, with --full 5e-6)
+    batch_size: pairs a step; by default the recipe's (64, extended 32)
+    lr: peak learning rate; by default the recipe's (1e-4, extended 1e-3, with --full 5e-6)
     warmup: steps of rising rate; by default the recipe's (200, extended 20)
     wd: weight decay
     accum_freq: batches whose gradients are averaged before a step of the optimiser
@@ -90,7 +98,11 @@ class Settings:
     recipe: Literal["hanclip", "extended", "infonce", "negatives"] = "hanclip"
     hanclip_weight: float | None = None
     options_weight: float | None = None
+    contrast_weight: float | None = None
     retention_weight: float | None = None
+    mirror_steps: int | None = None
+    lesson_share: float | None = None
+    mirror_weight: float | None = None
     alpha: float = 1.0
     temperature: float | Literal["model"] | None = None
     curvature: float = 0.1
@@ -104,7 +116,7 @@ class Settings:
     lora_targets: Literal["attention", "all"] | None = None
     epochs: int | None = None
     steps: int | None = None
-    batch_size: int = 64
+    batch_size: int | None = None
     lr: float | None = None
     warmup: int | None = None
     wd: float = 0.05
@@ -139,6 +151,10 @@ class Settings:
                 got=f"--lora-dropout {self.lora_dropout}",
                 expected="a share from 0 to below 1",
                 do="give for instance 0.25",
+            )
+        if self.lesson_share is not None and not 0 <= self.lesson_share <= 1:
+            raise UserError(
+                got=f"--lesson-share {self.lesson_share}", expected="a share from 0 to 1", do="give for instance 0.25"
             )
         if self.save_frequency % self.accum_freq:
             raise UserError(

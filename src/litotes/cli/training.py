@@ -30,7 +30,7 @@ from litotes.train.loop import LoopConfig, total_steps
 from litotes.train.negation import NegationConfig
 from litotes.train.phase import interruptible, require_place
 from litotes.train.plan import batch_note, require_useful_steps
-from litotes.train.recipes import FULL_RATE, RECIPES, Recipe, adapt
+from litotes.train.recipes import FULL_RATE, LESSON_RATE, MIRROR, RECIPES, Lesson, Recipe, adapt
 
 MOST_VALIDATION = 1000
 RUN = "run"
@@ -42,7 +42,9 @@ _SAID = {
     "loop.lr": "--lr", "loop.precision": "--precision",
     "loop.seed": "--seed", "loop.steps": "--steps", "loop.warmup": "--warmup",
     "loop.weight_decay": "--wd", "negation.hanclip": "--hanclip-weight", "negation.options": "--options-weight",
-    "negation.retention": "--retention-weight", "negation.objective.alpha": "--alpha",
+    "negation.contrast": "--contrast-weight", "negation.mirror": "--mirror-weight",
+    "negation.retention": "--retention-weight",
+    "lesson.loop.steps": "--mirror-steps", "lesson.share": "--lesson-share", "negation.objective.alpha": "--alpha",
     "negation.objective.hco.curvature": "--curvature", "negation.objective.hco.norm": "--norm",
     "negation.objective.hco.reading": "--reading", "negation.objective.hco.temperature": "--temperature",
     "lora.towers": "--towers", "lora.rank": "--lora-rank", "lora.alpha": "--lora-alpha",
@@ -53,7 +55,7 @@ _SAID = {
 
 def run_training(settings: Settings) -> None:
     """Adapt, measure before and after, write adapter and report; an interrupt says what is saved."""
-    with interruptible(settings.output, (RUN,)):
+    with interruptible(settings.output, recipe_of(settings).phases(RUN)):
         _run_training(settings, Console())
 
 
@@ -61,7 +63,7 @@ def _run_training(settings: Settings, screen: Console) -> None:
     """Everything is read and checked before the model is loaded; the report is written last."""
     recipe = recipe_of(settings)
     require_device(settings.device)
-    require_place(settings.output, (RUN,), settings.resume)
+    require_place(settings.output, recipe.phases(RUN), settings.resume)
     if settings.cache:
         require_folder_place(settings.cache, "--cache")
     recorded = {"settings": record(settings), "recipe": record(recipe)}
@@ -70,7 +72,7 @@ def _run_training(settings: Settings, screen: Console) -> None:
     train_part, held = split(data, settings.val_fraction, settings.seed)
     require_useful_steps(len(train_part), recipe.loop.batch_size, recipe.loop.drop_last)
     recipe = with_reachable_rate(recipe, len(train_part), settings)
-    options = own_statements(train_part, settings) if recipe.negation.options else None
+    options = own_statements(train_part, settings) if recipe.states else None
     find_model = partial(local_folder, settings.model, settings.allow_network)
     questions: Questions = together(partial(report_suites, data, held, settings), find_model)[0]
     warnings = data_notes(train_part, recipe.loop.batch_size)
@@ -182,7 +184,8 @@ def own_statements(data: Quadruplets, settings: Settings) -> list[OptionSet]:
 def recipe_of(settings: Settings) -> Recipe:
     """The named recipe with everything that the settings say otherwise."""
     recipe = RECIPES[settings.recipe]()
-    changed = replace(recipe, negation=_negation(recipe, settings), loop=_loop(recipe, settings))
+    loop = _loop(recipe, settings)
+    changed = replace(recipe, negation=_negation(recipe, settings), loop=loop, lesson=_lesson(recipe, loop, settings))
     if not changed.negation.needed():
         raise UserError(got="every weight 0", expected="a term to train", do="set one weight above 0")
     towers = settings.towers or (recipe.lora.towers if recipe.lora else "both")
@@ -194,7 +197,8 @@ def recipe_of(settings: Settings) -> Recipe:
 
 def _negation(recipe: Recipe, settings: Settings) -> NegationConfig:
     given = {"hanclip": settings.hanclip_weight, "options": settings.options_weight,
-             "retention": settings.retention_weight}  # fmt: skip
+             "contrast": settings.contrast_weight, "retention": settings.retention_weight,
+             "mirror": 0.0 if settings.mirror_steps == 0 else settings.mirror_weight}  # fmt: skip
     weights: dict[str, Any] = {name: weight for name, weight in given.items() if weight is not None}
     temperature = recipe.negation.objective.hco.temperature if settings.temperature is None else settings.temperature
     # Under "scale" the length is measured on the model when it is loaded.
@@ -210,11 +214,28 @@ def _loop(recipe: Recipe, settings: Settings) -> LoopConfig:
     rate = FULL_RATE if settings.full else loop.lr
     steps = settings.steps if settings.steps is not None else 0 if settings.epochs is not None else loop.steps
     return replace(
-        loop, batch_size=settings.batch_size, epochs=loop.epochs if settings.epochs is None else settings.epochs,
+        loop, batch_size=settings.batch_size or loop.batch_size,
+        epochs=loop.epochs if settings.epochs is None else settings.epochs,
         steps=steps, lr=rate if settings.lr is None else settings.lr, weight_decay=settings.wd,
         warmup=loop.warmup if settings.warmup is None else settings.warmup, accumulation=settings.accum_freq,
         precision=settings.precision, seed=settings.seed, save_every=settings.save_frequency,
         workers=settings.workers,
+    )  # fmt: skip
+
+
+def _lesson(recipe: Recipe, loop: LoopConfig, settings: Settings) -> Lesson | None:
+    """The recipe's lesson, or the default one where it has none, at thrice the run's rate and else as the run goes."""
+    if settings.mirror_steps == 0 or (settings.mirror_steps is None and recipe.lesson is None):
+        return None
+    lesson = recipe.lesson or MIRROR
+    steps = lesson.loop.steps if settings.mirror_steps is None else settings.mirror_steps
+    return replace(
+        lesson, share=lesson.share if settings.lesson_share is None else settings.lesson_share,
+        loop=replace(
+            lesson.loop, steps=steps, lr=LESSON_RATE * loop.lr, warmup=min(lesson.loop.warmup, steps // 10),
+            batch_size=loop.batch_size,
+            precision=loop.precision, seed=loop.seed, save_every=loop.save_every, accumulation=loop.accumulation,
+        ),
     )  # fmt: skip
 
 

@@ -5,7 +5,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from litotes.data.wordings import TRAIN_WORDINGS, Wordings, bare, render
+from litotes.data.claims import Claim, name_words
+from litotes.data.wordings import TRAIN_WORDINGS, Wordings, render
 from litotes.errors import UserError
 
 Kind = Literal["positive", "negative", "hybrid"]
@@ -35,12 +36,18 @@ class OptionSet(NamedTuple):
     """One true statement about a picture and three false ones, in the kinds of NegBench.
 
     ``true`` by ``kind``: positive "A and B", negative "no N", hybrid "B but no N". ``false``, always in this
-    order: "N but no B" (or "B but no A"), "N" or "A and N", "no A".
+    order: "N but no B" (or "B but no A"), "N" or "A and N", "no A". ``claims``: what the four say, the true one first.
     """
 
     true: str
     false: tuple[str, str, str]
     kind: Kind
+    claims: tuple[Claim, Claim, Claim, Claim]
+
+
+class _Said(NamedTuple):
+    text: str
+    claim: Claim
 
 
 class StatementPair(NamedTuple):
@@ -120,15 +127,16 @@ def make_options(
     absence, hybrid = _draw(wordings.absence, rng), _draw(wordings.hybrid, rng)
     stop = bool(rng.random() < 0.5)
     true = {
-        "positive": render(one, stop, a=a) if a == b else render(two, stop, a=a, b=b),
-        "negative": render(absence, stop, n=n),
-        "hybrid": render(hybrid, stop, a=b, n=n),
+        "positive": _affirm(one, two, stop, a) if a == b else _affirm(one, two, stop, a, b),
+        "negative": _deny(absence, stop, n),
+        "hybrid": _deny(hybrid, stop, n, b),
     }
-    affirmation = render(two, stop, a=a, b=n) if rng.random() < joint else render(one, stop, a=n)
+    affirmation = _affirm(one, two, stop, a, n) if rng.random() < joint else _affirm(one, two, stop, n)
     twinned = twin > 0 and a != b and rng.random() < twin
-    false_hybrid = render(hybrid, stop, a=b, n=a) if twinned else render(hybrid, stop, a=n, n=b)
-    false = (false_hybrid, affirmation, render(absence, stop, n=a))
-    return OptionSet(true[chosen], false, chosen)
+    false_hybrid = _deny(hybrid, stop, a, b) if twinned else _deny(hybrid, stop, b, n)
+    false_absence = _deny(absence, stop, a)
+    claims = (true[chosen].claim, false_hybrid.claim, affirmation.claim, false_absence.claim)
+    return OptionSet(true[chosen].text, (false_hybrid.text, affirmation.text, false_absence.text), chosen, claims)
 
 
 def absence_pair(
@@ -179,13 +187,16 @@ def negated_positive(
     return render(frame.replace("{a}", "{a} and {b}") if both else frame, stop, a=a, b=b, n=n)
 
 
-def name_words(name: str) -> frozenset[str]:
-    """Return the words of a name in a form in which "Dogs" and "dog" are the same.
+def _affirm(one: str, two: str, stop: bool, *names: str) -> _Said:
+    """Say that one thing, or each of two, is there."""
+    frame = one if len(names) == 1 else two
+    return _Said(render(frame, stop, **dict(zip("ab", names, strict=False))), Claim(names, ()))
 
-    Of two names whose words contain each other, neither may be taken for absent where the other is there.
-    """
-    words = bare(name).lower().split()
-    return frozenset(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words)
+
+def _deny(frame: str, stop: bool, denied: str, affirmed: str = "") -> _Said:
+    """Say that a thing is not there, beside one that is if ``affirmed`` names it."""
+    names = {"a": affirmed, "n": denied} if affirmed else {"n": denied}
+    return _Said(render(frame, stop, **names), Claim((affirmed,) if affirmed else (), (denied,)))
 
 
 def _draw(frames: tuple[str, ...], rng: np.random.Generator) -> str:

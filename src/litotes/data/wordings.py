@@ -30,6 +30,56 @@ class Wordings(NamedTuple):
     hybrid: tuple[str, ...]
 
 
+_ABSENCE_SENTENCES = (
+    "there is no {n:bare} here",
+    "no {n:bare} can be seen",
+    "no {n:bare} is part of this scene",
+    "not a single {n:bare} is visible",
+    "the photo has no {n:bare} in it",
+    "the scene does not show {n}",
+    "there isn't {n} in this picture",
+    "you will not find {n} here",
+    "{n} is not in the picture",
+    "{n} does not appear",
+    "{n} can't be seen anywhere",
+    "the image is without {n}",
+    "you cannot see {n} here",
+    "you would not say that {n} is here",
+    "one does not see {n} in this photo",
+    "it does not have {n} in it",
+    "this is not a photo of {n}",
+    "{n} is not visible",
+    "{n} isn't part of it",
+    "the photo would show no {n:bare}",
+)
+_HYBRID_SENTENCES = (
+    "there is {a} without {n}",
+    "there is {a}, but there is no {n:bare}",
+    "the scene shows {a} and does not show {n}",
+    "the photo has {a} in it but no {n:bare}",
+    "here is {a} with no {n:bare} around",
+    "{a} can be seen, {n} cannot",
+    "there is no {n:bare}, yet {a} can be seen",
+    "{n} isn't there, though {a} is",
+    "the image is of {a} and without {n}",
+    "you can see {a} here, you cannot see {n}",
+    "one does not see {n}, one does see {a}",
+    "it does have {a} in it, it does not have {n}",
+    "this is a photo of {a} and not of {n}",
+    "{a} is visible, {n} is not",
+    "{n} is not visible, {a} is",
+    "no {n:bare} here, though there is {a}",
+    "{n} isn't part of it, but {a} is",
+    "the photo would show {a} and no {n:bare}",
+)
+_OPENINGS = ("in this picture ", "here, ", "as you can see, ")
+
+
+def _opened(sentences: tuple[str, ...]) -> tuple[str, ...]:
+    """The sentences, and each of them after each of the openings."""
+    return (*sentences, *(opening + sentence for opening in _OPENINGS for sentence in sentences))
+
+
 TRAIN_WORDINGS = Wordings(
     one=(
         "a photo of {a}",
@@ -48,36 +98,28 @@ TRAIN_WORDINGS = Wordings(
         "here is {a} along with {b}",
     ),
     absence=(
-        "there is no {n:bare} here",
-        "no {n:bare} can be seen",
-        "no {n:bare} is part of this scene",
-        "not a single {n:bare} is visible",
+        *_opened(_ABSENCE_SENTENCES),
         "a photo without {n}",
         "a view without any {n:bare}",
         "a picture with no {n:bare}",
-        "the photo has no {n:bare} in it",
-        "the scene does not show {n}",
-        "there isn't {n} in this picture",
-        "you will not find {n} here",
-        "{n} is not in the picture",
-        "{n} does not appear",
-        "{n} can't be seen anywhere",
+        "no {n:bare}",
+        "not {n}",
+        "no {n:bare} anywhere in it",
+        "the image is one with no {n:bare}",
+        "without any {n:bare} at all",
     ),
     hybrid=(
+        *_opened(_HYBRID_SENTENCES),
         "a photo of {a}, not of {n}",
         "a picture with {a} and no {n:bare}",
-        "there is {a} without {n}",
-        "there is {a}, but there is no {n:bare}",
-        "the scene shows {a} and does not show {n}",
-        "the photo has {a} in it but no {n:bare}",
-        "here is {a} with no {n:bare} around",
-        "{a} can be seen, {n} cannot",
         "no {n:bare}, but {a}",
         "not {n} but {a}",
         "without {n}, but with {a}",
-        "there is no {n:bare}, yet {a} can be seen",
-        "{n} isn't there, though {a} is",
         "a scene without {n} that does have {a}",
+        "{a}, no {n:bare}",
+        "{a}, not {n}",
+        "{a} without any {n:bare} at all",
+        "{a} and no {n:bare} anywhere",
     ),
 )
 """The only wordings that training statements use. Their cues are no, not, n't and without."""

@@ -102,6 +102,16 @@ def _hanclip(model: Model, base: Model) -> str:
     return text + ("a shortcut was learnt, not negation." if rose else "negation was not learnt.")
 
 
+def _unmet(model: Model) -> str:
+    """What becomes of denials whose very words training never used, if that is not understood."""
+    shares = _decisive(model["new_cues"]) if "new_cues" in model else ()
+    above = [level(share) == "above" for share in shares]
+    if all(above):
+        return ""
+    extent = "understood in part" if any(above) else "not understood"
+    return f" Denials in words that it never met as such (“lacks”, “free of”) are at {percents(shares)}: {extent}."
+
+
 def _extended(model: Model, base: Model) -> str:
     shares = _decisive(model["pairs"])
     total = _moved(100 * base["mcq"]["total"], 100 * model["mcq"]["total"], "questions")
@@ -119,7 +129,7 @@ def _extended(model: Model, base: Model) -> str:
     kept = [level(share) == "above" and known for share, known in zip(held, above, strict=True)]
     text += f"In wordings that training never used the two are at {percents(held)} ({standing(held)}): "
     if all(kept):
-        return text + "it uses the “not” itself, in this small world."
+        return text + "it uses the “not” itself, in this small world." + _unmet(model)
     if any(kept):
         return text + "at most one of the two forms was learnt."
     return text + ("what it learnt is the phrases, not negation." if any(above) else "negation was not learnt.")

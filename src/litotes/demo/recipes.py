@@ -9,16 +9,18 @@ from litotes.objectives.hanclip import HanclipConfig
 from litotes.objectives.hco import HcoConfig
 from litotes.train.loop import LoopConfig
 from litotes.train.negation import NegationConfig
-from litotes.train.recipes import EXTENDED_LORA, Recipe, extended, infonce, negatives, paper_hanclip
+from litotes.train.recipes import EXTENDED_LORA, MIRROR, Recipe, extended, infonce, negatives, paper_hanclip
 
 __all__ = [
-    "ASSETS", "EXTENDED_LORA", "TRUTHFUL", "base_matcher", "control_recipe", "extended_matcher", "extended_recipe",
-    "hanclip_recipe", "infonce_recipe", "negatives_recipe",
+    "ASSETS", "EXTENDED_LORA", "SINGLE", "TRUTHFUL", "base_matcher", "control_recipe", "extended_matcher",
+    "extended_recipe", "hanclip_recipe", "infonce_recipe", "negatives_recipe",
 ]  # fmt: skip
 
 ASSETS = Path(__file__).parent / "assets"
 TRUTHFUL = 0.6
 """Share of truthful denials among the P' of the extended recipe and its control."""
+SINGLE = 0.25
+"""Share of their pictures that show a single thing, as the pictures of classification do."""
 _TEXT_LORA = LoraSettings(towers="text", rank=8, alpha=5.6, dropout=0.0)
 _LOOP = LoopConfig(batch_size=64, steps=160, lr=1e-3, warmup=20, save_every=0)
 _MODEL_TEMPERATURE = HanclipConfig(hco=HcoConfig(temperature="model"))
@@ -53,15 +55,15 @@ def negatives_recipe(seed: int = 0) -> Recipe:
 
 
 def extended_recipe(seed: int = 0) -> Recipe:
-    """Own options, HCO and ATNL, retention; LoRA on all linear layers of both towers, 1,000 steps of 64."""
-    recipe = extended()
-    return replace(recipe, loop=replace(recipe.loop, seed=seed, save_every=100, keep=1))
+    """The extended recipe as it comes, with checkpoints every 100 steps."""
+    recipe, lesson = extended(), replace(MIRROR, loop=replace(MIRROR.loop, seed=seed))
+    return replace(recipe, loop=replace(recipe.loop, seed=seed, save_every=100, keep=1), lesson=lesson)
 
 
 def control_recipe(seed: int = 0) -> Recipe:
     """The extended recipe's control: the same towers, steps and pictures with InfoNCE alone."""
     recipe = extended_recipe(seed)
-    return replace(recipe, negation=NegationConfig(hanclip=0.0, retention=recipe.negation.retention))
+    return replace(recipe, negation=NegationConfig(hanclip=0.0, retention=recipe.negation.retention), lesson=None)
 
 
 def _short(recipe: Recipe, seed: int) -> Recipe:

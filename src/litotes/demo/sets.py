@@ -80,14 +80,17 @@ TRUTHFUL_FRAMES = (
 )  # fmt: skip
 
 
-def training_quadruplets(count: int, seed: int, truthful: float = 0.0) -> Quadruplets:
+def training_quadruplets(count: int, seed: int, truthful: float = 0.0, single: float = 0.0) -> Quadruplets:
     """Pictures without a held-out pair, each with P, P' and N; ``objects`` names all its things.
 
     P' comes from a template, or, for a share ``truthful`` of the pictures (the extended recipe), is P with a thing
-    denied that really is absent.
+    denied that really is absent. A share ``single`` of the pictures (the extended recipe too) shows one thing, large.
     """
     rng = np.random.default_rng([seed, 1])
     scenes = list(islice(training_scenes(rng), count))
+    rng_single = np.random.default_rng([seed, 4])
+    for i in np.flatnonzero(rng_single.random(count) < single):
+        scenes[i] = sample_scene(rng_single, (KINDS[rng_single.integers(len(KINDS))],))
     pictures = ArrayPictures(paint_all(scenes, seed + 100), _names(f"train-{seed}", count))
     captions = [describe(scene, rng) for scene in scenes]
     texts = tuple(caption.text for caption in captions)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from litotes.data.claims import name_words
 from litotes.data.images import Pictures, Subset
-from litotes.data.statements import KINDS, Allowed, absence_pair, any_pair, hybrid_pair, make_options, name_words
+from litotes.data.statements import KINDS, Allowed, absence_pair, any_pair, hybrid_pair, make_options
 from litotes.data.wordings import NEGBENCH_WORDINGS, Wordings, with_article
 from litotes.evaluate.classification import Classification
 from litotes.evaluate.negation import MultipleChoice

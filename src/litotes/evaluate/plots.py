@@ -18,7 +18,8 @@ _PAGE = {INK: "--ink", SOFT: "--soft", LINE: "--line", CARD: "--card"}
 
 TERMS = {
     "loss": "whole loss", "hco": "HCO", "atnl": "ATNL", "options": "own options", "retention": "InfoNCE on I and P",
-    "negatives": "InfoNCE with N",
+    "negatives": "InfoNCE with N", "contrast": "statements of the batch", "by_picture": "statements of a picture",
+    "by_statement": "pictures of a statement", "mirror": "mirrored names", "keep": "captions kept",
 }  # fmt: skip
 """What a page calls the terms of a loss; any other bears its own name."""
 _NO_TERM = ("step", "epoch", "items", "lr", "samples_per_s")

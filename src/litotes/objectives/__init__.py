@@ -10,8 +10,10 @@ from litotes.objectives.contrastive import (
 )
 from litotes.objectives.hanclip import HanclipConfig, HanclipTerms, hanclip
 from litotes.objectives.hco import HcoConfig, HcoTerms, hco
+from litotes.objectives.mirror import MirrorConfig, mirror_targets, turning
 from litotes.objectives.own_options import OwnOptionsConfig, own_options
 from litotes.objectives.space import SpaceConfig, hyperbolic_temperature, sensitivity
+from litotes.objectives.statements import StatementTerms, statement_contrast
 
 __all__ = [
     "Angles",
@@ -20,9 +22,11 @@ __all__ = [
     "HanclipTerms",
     "HcoConfig",
     "HcoTerms",
+    "MirrorConfig",
     "OwnOptionsConfig",
     "RepeatCounts",
     "SpaceConfig",
+    "StatementTerms",
     "angles",
     "atnl",
     "count_repeats",
@@ -30,8 +34,11 @@ __all__ = [
     "hco",
     "hyperbolic_temperature",
     "info_nce",
+    "mirror_targets",
     "negative_info_nce",
     "own_options",
     "repeat_matrix",
     "sensitivity",
+    "statement_contrast",
+    "turning",
 ]

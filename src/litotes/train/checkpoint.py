@@ -92,6 +92,22 @@ def load_checkpoint(
 
 def load_weights(folder: Path, module: nn.Module) -> None:
     """Restore the trained weights alone."""
+    saved = _saved_weights(folder, module)
+    with torch.no_grad():
+        for name, parameter in trainable(module).items():
+            parameter.copy_(saved[name])
+
+
+def mix_weights(folder: Path, module: nn.Module, share: float) -> None:
+    """Move the trained weights to the share 0 .. 1 of the way from where they are to those of a checkpoint."""
+    saved = _saved_weights(folder, module)
+    with torch.no_grad():
+        for name, parameter in trainable(module).items():
+            parameter.lerp_(saved[name].to(parameter), share)
+
+
+def _saved_weights(folder: Path, module: nn.Module) -> dict[str, torch.Tensor]:
+    """The weights of a checkpoint, if they are those that the module trains."""
     saved, wanted = load_file(folder / "weights.safetensors"), trainable(module)
     shapes = {name: p.shape for name, p in saved.items()}, {name: p.shape for name, p in wanted.items()}
     if shapes[0] != shapes[1]:
@@ -101,9 +117,7 @@ def load_weights(folder: Path, module: nn.Module) -> None:
             expected=f"the {len(wanted)} weights that this run trains, with their shapes",
             do="resume with the settings of the first run",
         )
-    with torch.no_grad():
-        for name, parameter in wanted.items():
-            parameter.copy_(saved[name])
+    return saved
 
 
 def require_same_settings(folder: Path, saved: dict[str, object], now: dict[str, object]) -> None:
