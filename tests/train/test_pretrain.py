@@ -201,8 +201,8 @@ def test_a_phase_that_was_never_begun_begins_on_resume(tmp_path):
     ("wrong", "message"),
     [
         ({"width": 100}, "not a multiple"),
-        ({"image_size": 30}, "image size 30 and patch size 16"),
-        ({"patch_size": 0}, "patch size 0"),
+        ({"image_size": 30}, "--image-size 30 and --patch-size 16"),
+        ({"patch_size": 0}, "--patch-size 0"),
         ({"vocabulary": 100}, "vocabulary of 100"),
         ({"context": 2}, "context length 2"),
         ({"batch_size": 1}, "each with one pair"),
