@@ -56,7 +56,7 @@ def main() -> None:
         code = litotes([
             "evaluate", "--model", str(folder / "model"), "--adapter", str(folder / "run" / "adapter"),
             "--choice", str(tables["mcq_test"]), "--retrieval", str(tables["retrieval_test"]),
-            "--images-root", str(chosen.data), "--output", str(folder / "result.json"),
+            "--images-root", str(chosen.data), "--output", str(folder / "result.json"), "--adapted-only",
         ])  # fmt: skip
         print(f"evaluation on {chosen.pictures} pictures: exit {code}, {time.perf_counter() - begun:.0f} s")
 
