@@ -16,6 +16,7 @@ from litotes.config import flag, flatten, record
 from litotes.data.cc_neg import from_cc_neg
 from litotes.data.quadruplets import Quadruplets, from_table
 from litotes.data.statements import TWIN, OptionSet, make_options
+from litotes.data.tables import listed
 from litotes.errors import UserError, together
 from litotes.evaluate.command import require_device
 from litotes.evaluate.report import write_comparison_report
@@ -55,13 +56,13 @@ _SAID = {
 
 def run_training(settings: Settings) -> None:
     """Adapt, measure before and after, write adapter and report; an interrupt says what is saved."""
-    with interruptible(settings.output, recipe_of(settings).phases(RUN)):
-        _run_training(settings, Console())
-
-
-def _run_training(settings: Settings, screen: Console) -> None:
-    """Everything is read and checked before the model is loaded; the report is written last."""
     recipe = recipe_of(settings)
+    with interruptible(settings.output, recipe.phases(RUN)):
+        _run_training(settings, recipe, Console())
+
+
+def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
+    """Everything is read and checked before the model is loaded; the report is written last."""
     require_device(settings.device)
     require_place(settings.output, recipe.phases(RUN), settings.resume)
     if settings.cache:
@@ -170,9 +171,8 @@ def own_statements(data: Quadruplets, settings: Settings) -> list[OptionSet]:
         )
     blank = [data.pictures.name(i) for i, objects in enumerate(data.objects) if not objects]
     if blank:
-        more = ", ..." if len(blank) > 10 else ""
         raise UserError(
-            got=f"{len(blank)} pictures without objects: {', '.join(blank[:10])}{more}",
+            got=f"{len(blank)} pictures without objects: {listed(blank)}",
             expected="the name of at least one thing in every picture",
             do="fill the column in these rows, or leave them out",
         )

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, UnidentifiedImageError
 
+from litotes.data.tables import listed
 from litotes.errors import UserError
 
 UNREADABLE = (
@@ -202,7 +203,6 @@ def _is(file: str, known: dict[str, bool]) -> bool:
 
 
 def _missing(names: list[str], total: int, root: Path) -> UserError:
-    listed = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     advice = "name the folder that the paths start from as the image root (--images-root)"
     parts = PurePosixPath(names[0]).parts
     for cut in range(1, len(parts)):
@@ -212,7 +212,7 @@ def _missing(names: list[str], total: int, root: Path) -> UserError:
             advice = f"strip the prefix {prefix!r}: {tail} is there below the root"
             break
     return UserError(
-        f"{len(names)} of {total} pictures are missing below {root.absolute()}: {listed}",
+        f"{len(names)} of {total} pictures are missing below {root.absolute()}: {listed(names, _SHOWN)}",
         "every picture of the table as a file",
         advice,
     )
