@@ -146,6 +146,7 @@ COLUMNS: dict[str, Callable[[dict], float]] = {
     "R-Neg": lambda f: f["retrieval_neg"]["rsum"],
     "rSum": lambda f: f["retrieval"]["rsum"],
     "class": lambda f: 100 * f["classification"]["acc1"],
+    "search": lambda f: 100 * f["denial_search"]["right"],
     "s": lambda f: f["seconds"],
 }
 
