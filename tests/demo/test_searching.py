@@ -1,8 +1,10 @@
 """Search with a denial, against figures by hand."""
 
+import numpy as np
 import pytest
 import torch
 
+from litotes.data.images import ArrayPictures
 from litotes.demo.searching import denial_search, fits, query, searchable_pairs
 
 # Six pictures of a cat alone, one of a cat and a dog, six of a dog alone.
@@ -12,14 +14,26 @@ IMAGES = torch.stack([*[CAT] * 6, CAT + DOG, *[DOG] * 6])
 
 
 class Model:
-    """Encodes "a <wanted> but no <denied>" as wanted + weight * denied."""
+    """Encodes "a <wanted> but no <denied>" as wanted + weight * denied, and the pictures as ``IMAGES``."""
+
+    fingerprint = "fake"
 
     def __init__(self, weight):
         self.weight = weight
 
+    def encode_images(self, pictures, indices=None):
+        return IMAGES[: len(pictures)]
+
+    def provenance(self):
+        return {}
+
     def encode_texts(self, texts):
         at = {"cat": CAT, "dog": DOG}
         return torch.stack([at[t.split()[1]] + self.weight * at[t.split()[-1]] for t in texts])
+
+
+def pictures(count):
+    return ArrayPictures(np.zeros((count, 1, 1, 3), dtype=np.uint8), [f"p{i}" for i in range(count)])
 
 
 def test_queries_are_those_that_a_picture_of_both_can_decide():
@@ -39,7 +53,7 @@ def test_queries_are_those_that_a_picture_of_both_can_decide():
     ],
 )
 def test_shares_by_hand(weight, right, denied):
-    found = denial_search(IMAGES, KINDS, Model(weight).encode_texts)
+    found = denial_search(Model(weight), pictures(len(KINDS)), KINDS)
     assert found["right"] == pytest.approx(right)
     assert found["denied_shown"] == pytest.approx(denied)
     assert found["chance"] == pytest.approx(6 / 13)
@@ -47,4 +61,4 @@ def test_shares_by_hand(weight, right, denied):
 
 
 def test_too_few_pictures_give_no_figure():
-    assert denial_search(IMAGES[:3], KINDS[:3], Model(0.0).encode_texts) is None
+    assert denial_search(Model(0.0), pictures(3), KINDS[:3]) is None

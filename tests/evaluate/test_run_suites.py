@@ -77,17 +77,26 @@ def test_indices_choose_and_order_pictures():
 
 def test_progress_reaches_the_total_of_each_kind():
     seen = []
-    run_suites(random_encoder(), suites(pictures(20), pictures(20)), progress=lambda *step: seen.append(step))
+    memory = Remembering(random_encoder(), lambda *step: seen.append(step))
+    run_suites(memory, suites(pictures(20), pictures(20)))
     assert seen == [("pictures", 20, 20), ("texts", 20, 20), ("texts", 10, 10)]
 
 
 def test_a_caller_may_bring_picture_features_from_elsewhere():
     encoder = random_encoder()
-    results = run_suites(
-        encoder, suites(pictures(20), pictures(20)), encode_images=lambda some: torch.ones(len(some), 5)
-    )
+    memory = Remembering(encoder, encode_images=lambda some: torch.ones(len(some), 5))
+    results = run_suites(memory, suites(pictures(20), pictures(20)))
     assert encoder.asked_images == []
     assert results["retrieval"]["t2i"]["10"] == 0
+
+
+def test_a_caller_that_remembers_asks_again_for_nothing():
+    encoder = random_encoder()
+    memory = Remembering(encoder)
+    run_suites(memory, suites(pictures(20), pictures(20)))
+    asked = len(encoder.asked_images)
+    assert torch.equal(memory.encode_images(pictures(20), [3])[0], encoder.images["folder/p3"])
+    assert len(encoder.asked_images) == asked
 
 
 def test_each_result_says_what_was_asked():

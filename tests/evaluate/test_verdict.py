@@ -1,6 +1,6 @@
 import pytest
 
-from litotes.evaluate.verdict import change, level, listed, losses, outcome, percents, standing
+from litotes.evaluate.verdict import change, joined, level, losses, outcome, percents, standing
 
 
 def suites(mcq=0.342, p_over_n=0.571, orders=(0.5, 0.5), rsum=329.7, acc1=0.9, n=1000):
@@ -62,7 +62,7 @@ def test_what_was_not_asked_is_not_spoken_of():
 
 def test_small_words():
     assert [level(share) for share in (0.44, 0.45, 0.55, 0.56)] == ["below", "about", "about", "above"]
-    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert joined(["a", "b", "c"]) == "a, b and c"
     assert percents((0.5, 0.25)) == "50.0 and 25.0 %"
     assert change(34.2, 34.24) == "stays at 34.2 %"
     assert standing((0.2, 0.9)) == "the first below, the second above guessing"

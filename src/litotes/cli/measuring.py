@@ -13,6 +13,7 @@ from litotes.data.wordings import HELD_OUT_WORDINGS
 from litotes.errors import UserError
 from litotes.evaluate.command import figures_table, progress_bars
 from litotes.evaluate.config import EvaluateConfig
+from litotes.evaluate.features import Remembering
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.from_objects import (
     NamedPictures,
@@ -78,7 +79,7 @@ def evaluated(
 ) -> dict[str, Any]:
     """The result record of the model as it is now; a bar headed ``what`` shows the progress."""
     with progress_bars(screen, what) as progress:
-        results = run_suites(matcher, suites, progress)
+        results = run_suites(Remembering(matcher, progress), suites)
     return result_record(matcher, results, dataset=settings.train_data.stem)
 
 

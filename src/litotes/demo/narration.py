@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from litotes.evaluate.verdict import BAND, DECISIVE, change, level, listed, losses, percents, standing
+from litotes.evaluate.verdict import BAND, DECISIVE, change, joined, level, losses, percents, standing
 
 Model = Mapping[str, Any]
 Models = Mapping[str, Model]
@@ -30,7 +30,7 @@ def lead(models: Models) -> tuple[str, ...]:
 def price(models: Models) -> str:
     """At which of retrieval and classification the two recipes are worse than the base, as the figures have it."""
     found = {NAMES[name]: losses(models[name], models["base"]) for name in ("hanclip", "extended")}
-    lost = [f"{_the(name)} is worse at {listed(worse)}" for name, worse in found.items() if worse]
+    lost = [f"{_the(name)} is worse at {joined(worse)}" for name, worse in found.items() if worse]
     if not lost:
         return "Neither recipe is worse than the base at retrieval, search or classification."
     kept = [f"{_the(name)} is worse at none of this" for name, worse in found.items() if not worse]

@@ -5,7 +5,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
@@ -28,6 +28,7 @@ from litotes.demo.searching import denial_search, fits, query
 from litotes.demo.sets import Evaluation, evaluation, training_quadruplets
 from litotes.demo.story import Disc, Hit, Option, Question, Search, Story
 from litotes.errors import UserError
+from litotes.evaluate.features import Encoder, Remembering
 from litotes.evaluate.geometry import Geometry
 from litotes.evaluate.plots import loss_terms
 from litotes.evaluate.suite import run_suites
@@ -65,50 +66,52 @@ def run_demo(folder: Path, config: DemoConfig, say: Callable[[str], None]) -> Pa
     clock.start("drawing pictures")
     held = evaluation(config.pictures)
     data = training_quadruplets(config.quadruplets, config.seed)
-    matchers, curves = {"base": base_matcher()}, {}
+    adapted, curves = {"base": base_matcher()}, {}
     for name, recipe in (("infonce", infonce_recipe(config.seed)), ("hanclip", hanclip_recipe(config.seed))):
         clock.start(f"adapting: {name}")
-        matchers[name], curves[name] = _adapted(name, recipe, data)
+        adapted[name], curves[name] = _adapted(name, recipe, data)
     clock.start("loading the extended adapter")
-    matchers["extended"] = extended_matcher()
+    adapted["extended"] = extended_matcher()
+    models = {name: Remembering(matcher) for name, matcher in adapted.items()}
     results = {}
-    for name, matcher in matchers.items():
+    for name, model in models.items():
         clock.start(f"evaluating: {name}")
-        results[name] = summary(matcher, held)
+        results[name] = summary(model, held)
     clock.start("choosing examples")
-    asked, found = questions(matchers, held), searches(matchers, held)
+    asked, found = questions(models, held), searches(models, held)
     clock.start("writing the report")
     story = Story(
         results=_results(results, config, clock),
         questions=asked,
         searches=found,
-        discs=discs(matchers, held),
+        discs=discs(models, held),
         curves=curves,
     )
     return write_report(story, folder)
 
 
-def summary(matcher: Matcher, held: Evaluation) -> dict[str, object]:
+def summary(model: Encoder, held: Evaluation) -> dict[str, object]:
     """The figures of one model under the keys of report.json; fractions 0-1, ``rsum`` in percent."""
-    found = run_suites(matcher, held.suites)
+    memory = model if isinstance(model, Remembering) else Remembering(model)
+    found = run_suites(memory, held.suites)
     geometry = found["geometry"]
     kept = {name: _plain(found[name]) for name in _KEPT}
     kinds = [item.scene.kinds for item in held.scenes]
-    search = denial_search(matcher.encode_images(held.pictures), kinds, matcher.encode_texts)
+    search = denial_search(memory, held.pictures, kinds)
     return {
         **kept,
         **({"denial_search": search} if search else {}),
         "radius": geometry["radius"],
         "radius_raw": geometry["radius_raw"],
         "angles": geometry["angles"],
-        **matcher.provenance(),
+        **memory.provenance(),
     }
 
 
 _KEPT = ("mcq", "retrieval", "retrieval_neg", "classification", "pairs", "held_out_wordings", "new_cues")
 
 
-def questions(matchers: dict[str, Matcher], held: Evaluation, each: int = 2) -> tuple[Question, ...]:
+def questions(models: Mapping[str, Encoder], held: Evaluation, each: int = 2) -> tuple[Question, ...]:
     """The first multiple-choice questions with every model's scores, ``each`` of each type, every one on its picture.
 
     They are taken by their place and not by how a model answers.
@@ -121,10 +124,10 @@ def questions(matchers: dict[str, Matcher], held: Evaluation, each: int = 2) -> 
     ]
     images = [suite.image_of_question[row] for row in rows]
     scores = {}
-    for name, matcher in matchers.items():
-        picture = normalize(matcher.encode_images(suite.pictures, images), dim=-1)
-        text = normalize(matcher.encode_texts([option for row in rows for option in suite.options[row]]), dim=-1)
-        scores[name] = torch.einsum("qd,qod->qo", picture, text.view(len(rows), -1, matcher.dimension))
+    for name, model in models.items():
+        picture = normalize(model.encode_images(suite.pictures, images), dim=-1)
+        text = normalize(model.encode_texts([option for row in rows for option in suite.options[row]]), dim=-1)
+        scores[name] = torch.einsum("qd,qod->qo", picture, text.view(len(rows), -1, text.shape[1]))
     return tuple(
         Question(
             suite.pictures[image],
@@ -139,15 +142,15 @@ def questions(matchers: dict[str, Matcher], held: Evaluation, each: int = 2) -> 
     )
 
 
-def searches(matchers: dict[str, Matcher], held: Evaluation, best: int = 6) -> tuple[Search, ...]:
+def searches(models: Mapping[str, Encoder], held: Evaluation, best: int = 6) -> tuple[Search, ...]:
     """Queries with a negation over all held-out pictures, with the best pictures by each model."""
     kinds = [item.scene.kinds for item in held.scenes]
     asked = _commonest_pairs(kinds)
     queries = [query(wanted, unwanted) for wanted, unwanted in asked]
     hits: dict[str, dict[str, tuple[Hit, ...]]] = {text: {} for text in queries}
-    for name, matcher in matchers.items():
-        images = normalize(matcher.encode_images(held.pictures), dim=-1)
-        texts = normalize(matcher.encode_texts(queries), dim=-1)
+    for name, model in models.items():
+        images = normalize(model.encode_images(held.pictures), dim=-1)
+        texts = normalize(model.encode_texts(queries), dim=-1)
         for text, (wanted, unwanted), order in zip(
             queries, asked, (texts @ images.T).argsort(dim=-1, descending=True)[:, :best].tolist(), strict=True
         ):
@@ -157,7 +160,7 @@ def searches(matchers: dict[str, Matcher], held: Evaluation, best: int = 6) -> t
     return tuple(Search(text, found) for text, found in hits.items())
 
 
-def discs(matchers: dict[str, Matcher], held: Evaluation, count: int = 150) -> dict[str, Disc]:
+def discs(models: Mapping[str, Encoder], held: Evaluation, count: int = 150) -> dict[str, Disc]:
     """Quadruplets of each model in two dimensions: the plane that holds most of the first model's.
 
     Vectors are divided by the mean length of the pictures' (the "scale" treatment), since unit vectors would all lie
@@ -165,20 +168,20 @@ def discs(matchers: dict[str, Matcher], held: Evaluation, count: int = 150) -> d
     """
     plane = None
     found = {}
-    for name, matcher in matchers.items():
-        vectors = _quadruplet_vectors(matcher, held.geometry, min(count, len(held.pictures)))
+    for name, model in models.items():
+        vectors = _quadruplet_vectors(model, held.geometry, min(count, len(held.pictures)))
         if plane is None:
             plane = torch.linalg.svd(torch.cat(list(vectors.values())), full_matrices=False).Vh[:2]
         found[name] = Disc({kind: _in_disc(some, plane) for kind, some in vectors.items()})
     return found
 
 
-def _quadruplet_vectors(matcher: Matcher, suite: Geometry, count: int) -> dict[str, torch.Tensor]:
+def _quadruplet_vectors(model: Encoder, suite: Geometry, count: int) -> dict[str, torch.Tensor]:
     vectors = {
-        "image": matcher.encode_images(suite.pictures, range(count)),
-        "positive": matcher.encode_texts(suite.captions[:count]),
-        "negated_positive": matcher.encode_texts(suite.negated_positives[:count]),
-        "negative": matcher.encode_texts(suite.negatives[:count]),
+        "image": model.encode_images(suite.pictures, range(count)),
+        "positive": model.encode_texts(suite.captions[:count]),
+        "negated_positive": model.encode_texts(suite.negated_positives[:count]),
+        "negative": model.encode_texts(suite.negatives[:count]),
     }
     scale = vectors["image"].norm(dim=-1).mean()
     return {kind: some / scale for kind, some in vectors.items()}

@@ -1,13 +1,13 @@
 """Search with a denial, counted over every query that the held-out pictures allow."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 from torch.nn.functional import normalize
 
+from litotes.data.images import Pictures
 from litotes.data.wordings import with_article
+from litotes.evaluate.features import Encoder
 
 FIRST = 6
 _Kinds = Sequence[tuple[str, ...]]
@@ -32,21 +32,20 @@ def searchable_pairs(kinds: _Kinds, first: int = FIRST) -> list[tuple[str, str]]
     return [pair for pair in pairs if sum(fits(some, *pair) for some in kinds) >= first]
 
 
-def denial_search(
-    images: Float[Tensor, "n d"], kinds: _Kinds, encode_texts: Callable[[Sequence[str]], Tensor]
-) -> dict[str, float | int] | None:
+def denial_search(encoder: Encoder, pictures: Pictures, kinds: _Kinds) -> dict[str, float | int] | None:
     """Share of right pictures among the first ``FIRST`` of each query "a A but no B", over all searchable pairs.
 
-    images: embeddings of the pictures, as encoded; kinds: what each shows; encode_texts: the same model's. A picture
-    is right if A is in it and B is not. ``right``: mean over the queries, 0-1. ``denied_shown``: share of the first
-    pictures that show B, the mistake of a model that runs after the denied thing. ``chance``: what a random order
-    gets. ``queries``: how many. None where the pictures are too few for a single query.
+    kinds: what each picture shows. A picture is right if A is in it and B is not. ``right``: mean over the queries,
+    0-1. ``denied_shown``: share of the first pictures that show B, the mistake of a model that runs after the denied
+    thing. ``chance``: what a random order gets. ``queries``: how many. None where the pictures are too few for a
+    single query.
     """
     pairs = searchable_pairs(kinds)
     if not pairs:
         return None
-    texts = normalize(encode_texts([query(*pair) for pair in pairs]), dim=-1)
-    found = (texts @ normalize(images, dim=-1).T).topk(FIRST, dim=1).indices.tolist()
+    texts = normalize(encoder.encode_texts([query(*pair) for pair in pairs]), dim=-1)
+    images = normalize(encoder.encode_images(pictures), dim=-1)
+    found = (texts @ images.T).topk(FIRST, dim=1).indices.tolist()
     right = [[fits(kinds[i], *pair) for i in row] for pair, row in zip(pairs, found, strict=True)]
     denied = [[pair[1] in kinds[i] for i in row] for pair, row in zip(pairs, found, strict=True)]
     chance = [[fits(some, *pair) for some in kinds] for pair in pairs]

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from litotes.errors import UserError, together
 from litotes.evaluate.config import EvaluateConfig
-from litotes.evaluate.features import Progress, silent
+from litotes.evaluate.features import Progress, Remembering, silent
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.report import sections
 from litotes.evaluate.results import file_name, result_record, write_json
@@ -49,7 +49,8 @@ def run(config: EvaluateConfig, progress: Progress = silent) -> dict[str, Any]:
 
 def _measured(matcher: Matcher, suites: list[Suite], config: EvaluateConfig, progress: Progress) -> dict[str, Any]:
     encode_images = partial(image_features, matcher, cache=config.cache) if config.cache else None
-    return result_record(matcher, run_suites(matcher, suites, progress, encode_images), dataset=config.dataset_name)
+    results = run_suites(Remembering(matcher, progress, encode_images), suites)
+    return result_record(matcher, results, dataset=config.dataset_name)
 
 
 def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> Path:

@@ -44,7 +44,8 @@ class Remembering:
 
     Two suites over the same pictures in another order share them, and so do two equal files of one data set: equal
     content has equal embeddings, bit by bit. It holds what it has seen until it is dropped, and it must be dropped
-    when the model changes.
+    when the model changes. ``progress(what, done, total)`` is called while encoding. ``encode_images`` replaces the
+    model's own, for a caller that keeps features on disk or knows that the image tower is unchanged.
     """
 
     def __init__(

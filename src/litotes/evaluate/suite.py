@@ -3,15 +3,13 @@
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
-from torch import Tensor
-
 from litotes.data.images import Pictures
 from litotes.errors import UserError
-from litotes.evaluate.features import Encoder, Progress, Remembering, picture_digests, silent
+from litotes.evaluate.features import Encoder, Remembering, picture_digests
 
 Result = dict[str, object]
 
@@ -49,28 +47,23 @@ class Suite(ABC):
         """What is asked, independent of the model."""
 
 
-def run_suites(
-    matcher: Encoder,
-    suites: Sequence[Suite],
-    progress: Progress = silent,
-    encode_images: Callable[[Pictures], Tensor] | None = None,
-) -> dict[str, Result]:
+def run_suites(encoder: Encoder, suites: Sequence[Suite]) -> dict[str, Result]:
     """Results of all suites by name; each picture and each text is encoded once, whatever the number of suites.
+
+    ``encoder``: the model, or a ``Remembering`` of it where the caller wants to see the progress, brings picture
+    features from elsewhere, or asks more of the same pictures afterwards.
 
     To each result are added ``task``, ``n_images``, ``n_texts``, ``split_sha256``, ``pictures_sha256`` (over the
     contents, whatever their order), ``captions_truncated`` (texts cut to the model's context, counted where they are
     first met) and ``wall_s``.
-
-    ``progress(what, done, total)`` is called while encoding. ``encode_images`` replaces ``matcher.encode_images``,
-    for a caller that keeps features on disk or knows that the image tower is unchanged.
 
     Errors: two suites of one name; embeddings or scores that are not finite.
     """
     names = [suite.name for suite in suites]
     if len(set(names)) < len(names):
         raise UserError(got=f"suites named {', '.join(names)}", expected="different names", do="rename one of them")
-    encoder = Remembering(matcher, progress, encode_images)
-    return {suite.name: _run(suite, encoder) for suite in suites}
+    memory = encoder if isinstance(encoder, Remembering) else Remembering(encoder)
+    return {suite.name: _run(suite, memory) for suite in suites}
 
 
 def sha256_of_rows(rows: Iterable[Sequence[object]]) -> str:

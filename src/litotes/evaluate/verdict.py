@@ -42,8 +42,8 @@ def outcome(adapted: Suites, base: Suites) -> tuple[str, ...]:
     change smaller than is printed is none. Negation counts as learnt only where chance does not reach.
     """
     better, worse = _changed(adapted, base, _ASKED, 1), _changed(adapted, base, _ASKED, -1)
-    gains = f"Better after the adaptation: {listed(better)}." if better else "Nothing that was measured became better."
-    costs = f"The price, worse than before: {listed(worse)}." if worse else "Nothing that was measured became worse."
+    gains = f"Better after the adaptation: {joined(better)}." if better else "Nothing that was measured became better."
+    costs = f"The price, worse than before: {joined(worse)}." if worse else "Nothing that was measured became worse."
     return tuple(part for part in (f"{gains} {costs}", _negation_itself(adapted, base), _chance(adapted)) if part)
 
 
@@ -121,6 +121,6 @@ def level(share: float, band: float = BAND) -> str:
     return "below" if share < _GUESS - band else "above" if share > _GUESS + band else "about"
 
 
-def listed(parts: list[str]) -> str:
+def joined(parts: list[str]) -> str:
     """Write parts as "a", "a and b" or "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
