@@ -369,6 +369,61 @@ def test_without_names_of_things_what_was_not_measured_is_said(train, model, tmp
     assert [note.split(" was ")[0] for note in found["notes"]] == ["Multiple choice on negation"]
 
 
+def test_names_may_come_from_the_captions_and_that_is_said(train, pairs, tmp_path, capsys):
+    rows = [line.split(",")[:3] for line in table(tmp_path / "plain").read_text().splitlines()[1:]]
+    rows[0][1], rows[4][1] = "nothing of this", "a red ball"
+    plain = write(tmp_path / "plain" / "captions.csv", rows, COLUMNS[:3])
+    assert train(train_data=plain, objects_from="captions", **BRIEF) == 0
+    shown, found = " ".join(capsys.readouterr().out.split()), report(tmp_path / "run")
+    named = training.load_data(settings("--objects-from", "captions", needed=needed(plain)))
+    assert named.objects[:5] == ((), ("ball", "kite"), ("ball", "bar"), ("ball", "arch"), ("ball",))
+    told, left_out = found["notes"]
+    assert "5 names, 1.8 a picture; most often" in told
+    assert "Of 18 pictures, 1 have no name and 1 only one. What the captions do not mention counts as absent" in told
+    assert left_out == (
+        "1 of 12 quadruplets to train on are left out, since the captions of their pictures mention none of these "
+        "names."
+    )
+    assert "11 quadruplets to train on, 6 held out" in shown
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert all(note in shown and note in page for note in found["notes"])
+    assert found["adaptation"]["Training data"] == "11 quadruplets of captions.csv"
+    assert found["adaptation"]["Things in the pictures"].startswith("nouns of the captions; what they do not mention")
+    for record in found["models"].values():
+        assert (record["objects_from"], list(record["suites"])) == ("captions", SUITES)
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["settings"]["objects_from"] == "captions"
+    assert train(train_data=plain, resume=True, **BRIEF) == 2
+    assert "--objects-from = column (was captions)" in capsys.readouterr().err
+
+
+def needed(path):
+    return ("--model", "m", "--train-data", str(path), "--output", "o")
+
+
+def test_a_recipe_without_statements_trains_on_pictures_without_a_name_too(tmp_path):
+    rows = [line.split(",")[:3] for line in table(tmp_path).read_text().splitlines()[1:]]
+    rows[0][1] = rows[1][1] = "nothing of this"
+    plain = write(tmp_path / "captions.csv", rows, COLUMNS[:3])
+    data = training.load_data(settings("--objects-from", "captions", needed=needed(plain)))
+    part, notes = training.named_part(data, data, needed=False)
+    assert (part.captions, len(notes)) == (data.captions, 1)
+    part, notes = training.named_part(data, data, needed=True)
+    assert part.captions == data.captions[2:]
+    assert notes[1].startswith("2 of 18 quadruplets to train on are left out")
+    # Names are looked for before the draw, in all captions.
+    drawn = training.load_data(settings("--objects-from", "captions", "--train-num-samples", "2", needed=needed(plain)))
+    assert drawn.objects == data.choose(2, seed=0).objects
+
+
+def test_a_run_from_before_an_option_goes_on(train, tmp_path):
+    assert train() == 0
+    path = tmp_path / "run" / "config.json"
+    recorded = json.loads(path.read_text())
+    del recorded["settings"]["objects_from"]
+    path.write_text(json.dumps(recorded))
+    assert train(resume=True) == 0
+
+
 def test_files_replace_the_questions_made_from_the_table(train, pairs, tmp_path):
     questions = [["02.png", 1, "a cup", "a ball"], ["03.png", 0, "no cup", "no ball"]]
     mcq = write(pairs.parent / "mcq.csv", questions, ["image_path", "correct_answer", "caption_0", "caption_1"])
@@ -425,6 +480,8 @@ def test_files_replace_the_questions_made_from_the_table(train, pairs, tmp_path)
         ({"config": "nowhere.toml"}, ("nowhere.toml",)),
         ({"alpha": -1}, ("--alpha -1.0",)),
         ({"steps": 0}, ("--steps 0", "a number from 1 on")),
+        ({"objects_from": "captions"}, ("--objects-from captions", "objects column", "leave out --objects-from")),
+        ({"objects_from": "air"}, ("--objects-from air", "column|captions")),
         ({"remove_commas": "both"}, ("--remove-commas both without --cc-neg",)),
         ({"temperature": "hot"}, ("--temperature hot", "NUMBER|model")),
     ],
@@ -449,7 +506,13 @@ def test_mistakes_in_the_table_are_told_before_the_model_is_loaded(train, pairs,
         return capsys.readouterr().err
 
     plain = table(tmp_path / "plain", columns=COLUMNS[:3])
-    assert "plain/pairs.csv without an objects column" in message(recipe="extended", train_data=plain)
+    told = message(recipe="extended", train_data=plain)
+    assert "plain/pairs.csv without an objects column" in told
+    assert "--objects-from captions" in told
+    mute = [[f"{i:02d}.png", "nothing of this", "no ball"] for i in range(18)]
+    mute = write(tmp_path / "plain" / "mute.csv", mute, COLUMNS[:3])
+    told = message(recipe="extended", train_data=mute, objects_from="captions")
+    assert "0 names in the captions of 18 pictures" in told
     assert "every weight" in message(
         recipe="extended", options_weight=0, contrast_weight=0, mirror_weight=0, hanclip_weight=0, retention_weight=0
     )

@@ -45,6 +45,7 @@ def adaptation(
         **_loop(recipe.loop, len(data)),
         "Time for the steps": f"{seconds:,.0f} s on {settings.device}",
         "Training data": f"{len(data):,} quadruplets of {settings.train_data.name}",
+        **_names(settings),
         "Training data (SHA-256)": data.fingerprint(),
         "Seed": str(settings.seed),
     }
@@ -53,6 +54,12 @@ def adaptation(
     for lesson in before:
         terms |= {name: values for name, values in loss_terms(lesson).items() if name not in terms}
     return Adaptation(outcome(adapted, base), tuple(facts.items()), tuple(loss_curves(terms, "run")))
+
+
+def _names(settings: Settings) -> dict[str, str]:
+    """Where the names of things come from, if they are no more than what captions mention."""
+    told = "nouns of the captions; what they do not mention counts as absent"
+    return {"Things in the pictures": told} if settings.objects_from == "captions" else {}
 
 
 def _loss(negation: NegationConfig) -> str:

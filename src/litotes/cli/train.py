@@ -25,6 +25,9 @@ class Settings:
         negated_positive and objects ("cat|boat": all things in the picture); or CC-Neg as converted by
         ``litotes data convert-cc-neg`` (then say --cc-neg)
     output: folder of the run: adapter (or model), checkpoints, journal, config.json, report.html and report.json
+    objects_from: where the names of the things in each picture come from: "column", the table's objects, or "captions":
+        nouns that the captions of several pictures share, where the table has no such column; what the captions of a
+        picture do not mention then counts as absent, which makes some denials untrue
     images_root: folder that the table's paths start from; by default the table's own
     cc_neg: the table is CC-Neg; its last 40,000 rows stay out of training
     remove_commas: for CC-Neg, "negated" removes them from negated captions alone, as its authors do (a cue that
@@ -35,7 +38,8 @@ class Settings:
 
     The recipe:
     recipe: "hanclip" (the paper), "extended" (own true and false statements of each picture, from an objects
-        column), or a control: "infonce" (plain fine-tuning), "negatives" (negated captions as further negatives)
+        column or --objects-from captions), or a control: "infonce" (plain fine-tuning), "negatives" (negated captions
+        as further negatives)
     hanclip_weight: weight of HCO + alpha ATNL; by default the recipe's (hanclip 1, extended 0.25)
     options_weight: weight of each picture's own statements; by default the recipe's (extended 1)
     contrast_weight: weight of the statements of a batch against all its pictures; by default the recipe's (extended 1)
@@ -82,13 +86,14 @@ class Settings:
     retrieval: captions; without it, those of the held-out pictures
     negated_retrieval: negated captions
     classification: class folders or a table; without it, things of the held-out pictures, if there is an objects
-        column
+        column or --objects-from captions
     ks: ranks at which recall is counted
     """
 
     model: Path
     train_data: Path
     output: Path
+    objects_from: Literal["column", "captions"] = "column"
     images_root: Path | None = None
     cc_neg: bool = False
     remove_commas: Literal["none", "negated", "both"] = "none"

@@ -14,6 +14,7 @@ from litotes.cli.measuring import Questions, evaluated, geometry_suite, print_co
 from litotes.cli.train import Settings
 from litotes.config import flag, flatten, record
 from litotes.data.cc_neg import from_cc_neg
+from litotes.data.nouns import names_note, objects_from_captions
 from litotes.data.quadruplets import Quadruplets, from_table
 from litotes.data.statements import TWIN, OptionSet, make_options
 from litotes.data.tables import listed
@@ -35,7 +36,7 @@ from litotes.train.recipes import FULL_RATE, LESSON_RATE, MIRROR, RECIPES, Lesso
 
 MOST_VALIDATION = 1000
 RUN = "run"
-_DATA = ("cc_neg", "remove_commas", "train_num_samples", "val_fraction", "seed")
+_DATA = ("objects_from", "cc_neg", "remove_commas", "train_num_samples", "val_fraction", "seed")
 _MAY_CHANGE = ("loop.save_every", "loop.keep", "loop.workers")
 
 _SAID = {
@@ -71,12 +72,15 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
     require_unchanged(settings.output / "config.json", recorded)
     data = load_data(settings)
     train_part, held = split(data, settings.val_fraction, settings.seed)
+    notes: list[str] = []
+    if settings.objects_from == "captions":
+        train_part, notes = named_part(data, train_part, recipe.states)
     require_useful_steps(len(train_part), recipe.loop.batch_size, recipe.loop.drop_last)
     recipe = with_reachable_rate(recipe, len(train_part), settings)
     options = own_statements(train_part, settings) if recipe.states else None
     find_model = partial(local_folder, settings.model, settings.allow_network)
     questions: Questions = together(partial(report_suites, data, held, settings), find_model)[0]
-    warnings = data_notes(train_part, recipe.loop.batch_size)
+    warnings = [*notes, *data_notes(train_part, recipe.loop.batch_size)]
     matcher = load_matcher(settings.model, device=settings.device, allow_network=settings.allow_network)
     write_json(settings.output / "config.json", recorded)
     recipe = scaled(recipe, matcher, train_part)
@@ -85,6 +89,8 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
     for warning in warnings:
         screen.print(f"note: {warning}", highlight=False, markup=False)
     extra: dict[str, object] = {"seed": settings.seed, "recipe": settings.recipe}
+    if settings.objects_from == "captions":
+        extra["objects_from"] = "captions"
     base = evaluated("measuring base", matcher, suites, settings, screen) | extra
     adapt(
         matcher, train_part, recipe, settings.output / RUN, options=options, cache=settings.cache,
@@ -120,21 +126,26 @@ def _decisive(recorded: dict[str, dict[str, object]]) -> dict[str, object]:
     """What the outcome depends on, by the option that says it where there is one."""
     recipe = {key: value for key, value in flatten(recorded["recipe"]).items() if key not in _MAY_CHANGE}
     said = {_SAID.get(key, key): value for key, value in recipe.items()}
-    return {**said, **{flag(key): recorded["settings"][key] for key in _DATA}}
+    return {**said, **{flag(key): recorded["settings"].get(key, getattr(Settings, key)) for key in _DATA}}
 
 
 def load_data(settings: Settings) -> Quadruplets:
     """The quadruplets that the settings name, drawn down to ``train_num_samples``.
 
-    A published table is taken as it is, own ones are refused where N says the same as a true caption.
+    A published table is taken as it is, own ones are refused where N says the same as a true caption. Names are
+    looked for in all captions of an own table, and in those drawn from a published one.
     """
     if settings.cc_neg:
-        return from_cc_neg(
+        data = from_cc_neg(
             settings.train_data, settings.images_root or settings.train_data.parent,
             remove_commas=settings.remove_commas, count=settings.train_num_samples or None, seed=settings.seed,
         )  # fmt: skip
-    data = from_table(settings.train_data, settings.images_root, seed=settings.seed)
-    return data.choose(settings.train_num_samples, settings.seed) if settings.train_num_samples else data
+    else:
+        data = from_table(settings.train_data, settings.images_root, seed=settings.seed)
+    if settings.objects_from == "captions":
+        data = objects_from_captions(data)
+    drawn = settings.cc_neg or not settings.train_num_samples
+    return data if drawn else data.choose(settings.train_num_samples, settings.seed)
 
 
 def data_notes(data: Quadruplets, batch: int) -> list[str]:
@@ -161,13 +172,29 @@ def split(data: Quadruplets, fraction: float, seed: int) -> tuple[Quadruplets, Q
     return data.take(sides[False]), data.take(sides[True])
 
 
+def named_part(data: Quadruplets, train_part: Quadruplets, needed: bool) -> tuple[Quadruplets, list[str]]:
+    """The part to train on, and what a reader must know of names that were taken from captions.
+
+    needed: pictures without a name are left out, since nothing can be said of them. The held-out part keeps its own,
+    so that it is the same for every recipe.
+    """
+    rows = [i for i, names in enumerate(train_part.objects or ()) if names or not needed]
+    without = len(train_part) - len(rows)
+    left_out = (
+        f"{without:,} of {len(train_part):,} quadruplets to train on are left out, since the captions of their "
+        "pictures mention none of these names."
+    )
+    return train_part.take(rows), [names_note(data), *([left_out] if without else [])]
+
+
 def own_statements(data: Quadruplets, settings: Settings) -> list[OptionSet]:
-    """True and false statements of each picture, from the objects column."""
+    """True and false statements of each picture, from the names of its things."""
     if data.objects is None:
         raise UserError(
             got=f"{settings.train_data} without an objects column",
             expected='the things in each picture ("cat|boat"), from which true and false statements are made',
-            do="add the column, or take the recipe hanclip",
+            do="add the column, take the recipe hanclip, or say that nouns of the captions will do (--objects-from "
+            "captions), though what they do not mention then counts as absent",
         )
     blank = [data.pictures.name(i) for i, objects in enumerate(data.objects) if not objects]
     if blank:

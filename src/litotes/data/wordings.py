@@ -199,7 +199,7 @@ def with_article(name: str) -> str:
     spelling, chooses between a and an as far as a short list goes ("a unicycle", "an hour").
     """
     words = name.strip().split()
-    if not words or words[0].lower() in _DETERMINERS or _is_plural(words[-1].lower()):
+    if not words or words[0].lower() in _DETERMINERS or is_plural(words[-1].lower()):
         return name.strip()
     first = words[0].lower()
     vowel = first[0] in _VOWELS and not first.startswith(_SOUNDS_LIKE_CONSONANT)
@@ -221,5 +221,6 @@ def render(frame: str, stop: bool = False, **names: str) -> str:
     return sentence + "." if stop and not sentence.endswith(".") else sentence
 
 
-def _is_plural(word: str) -> bool:
+def is_plural(word: str) -> bool:
+    """Whether a lower-case word looks like a plural, see :func:`with_article`."""
     return word in _PLURAL or (len(word) > 2 and word.endswith("s") and not word.endswith(_SINGULAR_IN_S))
