@@ -80,6 +80,8 @@ def test_the_warm_up_can_be_left_out(pretrain, tmp_path):
         ({"batch_size": 0}, "--batch-size 0"),
         ({"patch_size": 0}, "--patch-size 0"),
         ({"warmup_steps": -1}, "--warmup-steps -1"),
+        ({"warmup": 2}, "--warmup 2 in a phase of 2 steps"),
+        ({"warmup": 2, "steps": 5}, "--warmup 2 in a phase of 2 steps"),
         ({"device": "warp:9"}, "warp:9"),
         ({"resume": True}, "small, which is not there"),
         ({"layer": 2}, "did you mean '--layers'"),

@@ -102,7 +102,7 @@ def kill():
 def kill_while_writing(nth):
     """The nth safetensors file is cut in its middle; two are written a step."""
     written = 0
-    original = checkpoint.save_file
+    original = checkpoint.save_tensors
 
     def save(tensors, path, **options):
         nonlocal written
@@ -112,7 +112,7 @@ def kill_while_writing(nth):
             path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
             kill()
 
-    checkpoint.save_file = save
+    checkpoint.save_tensors = save
 
 
 def kill_before_renaming(nth):

@@ -4,8 +4,6 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from safetensors.torch import save_file
-
 from litotes.backbones.preprocess import Preprocess
 from litotes.backbones.tokenizer import TextTokenizer
 from litotes.backbones.train_tokenizer import train_tokenizer
@@ -17,6 +15,7 @@ from litotes.demo.warmup import SceneWarmup
 from litotes.demo.world import WorldCaptions, WorldPictures
 from litotes.models.clip import new_clip
 from litotes.models.matcher import Matcher
+from litotes.models.tensors import save_tensors
 from litotes.train.loop import LoopConfig
 from litotes.train.phase import run_phase
 from litotes.train.pretrain import Contrastive
@@ -108,4 +107,4 @@ def save_half(matcher: Matcher, folder: Path) -> None:
     """Write the model in float16, as it ships with the package; it is read back into float32."""
     matcher.save(folder)
     weights = {name: tensor.half().contiguous() for name, tensor in matcher.encoder.clip.state_dict().items()}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    save_tensors(weights, folder / "model.safetensors", metadata={"format": "pt"})

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from litotes.data.images import Pictures
 from litotes.models.matcher import Matcher
+from litotes.models.tensors import save_tensors
 
 
 def is_frozen(matcher: Matcher, tower: str) -> bool:
@@ -48,6 +49,6 @@ def _cached(folder: Path | None, key: Sequence[str], compute: Callable[[], Tenso
     features = compute().cpu().contiguous()
     folder.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.partial")
-    save_file({"features": features}, partial)
+    save_tensors({"features": features}, partial)
     partial.replace(path)
     return features

@@ -12,12 +12,13 @@ from peft import LoraConfig as PeftLoraConfig
 from peft import get_peft_model
 from peft.tuners.lora import LoraLayer
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from litotes.errors import UserError
 from litotes.models.clip import ClipEncoder
 from litotes.models.matcher import Matcher
+from litotes.models.tensors import save_tensors
 
 ATTENTION = ("q_proj", "k_proj", "v_proj")
 ALL_LINEAR = ("q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2")
@@ -108,10 +109,10 @@ def save_adapter(matcher: Matcher, settings: LoraSettings, folder: Path) -> None
         raise UserError(got="a model without a mounted adapter", expected="an adapter to save", do="mount one first")
     folder.mkdir(parents=True, exist_ok=True)
     weights = {f"base_model.model.{name}": tensor for name, tensor in _lora_state(encoder).items()}
-    save_file(weights, folder / _WEIGHTS, metadata={"format": "pt"})
+    save_tensors(weights, folder / _WEIGHTS, metadata={"format": "pt"})
     _peft_config(settings, inference_mode=True).save_pretrained(str(folder))
     scale = encoder.clip.logit_scale.detach().cpu().reshape(1)
-    save_file({"logit_scale": scale}, folder / SCALE_FILE)
+    save_tensors({"logit_scale": scale}, folder / SCALE_FILE)
     side = {"base_sha256": matcher.base, "base": _base_sizes(encoder), "lora": asdict(settings)}
     (folder / SIDE_FILE).write_text(json.dumps(side, indent=1) + "\n")
 

@@ -16,6 +16,7 @@ from litotes.backbones.tokenizer import TextTokenizer, Truncation
 from litotes.data.images import Pictures
 from litotes.errors import UserError
 from litotes.models.clip import LEGACY_EOS, ClipEncoder, load_clip, local_folder, quiet_transformers, tensor_bytes
+from litotes.models.tensors import permit_as_usual
 
 Indices = Sequence[int]
 
@@ -124,6 +125,8 @@ class Matcher:
             )
         with quiet_transformers():
             self.encoder.clip.save_pretrained(folder)
+        for file in folder.glob("*.safetensors"):
+            permit_as_usual(file)
         self.tokenizer.save(folder)
         self.preprocess.save(folder)
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.amp import GradScaler
 
 from litotes.errors import UserError
+from litotes.models.tensors import save_tensors
 
 PREFIX = "checkpoint-"
 PARTIAL = ".partial"
@@ -46,8 +47,8 @@ def save_checkpoint(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     weights = trainable(module)
-    save_file({name: p.detach().cpu().contiguous() for name, p in weights.items()}, partial / "weights.safetensors")
-    save_file(_optimizer_state(weights, optimizer) | _torch_random_state(), partial / "state.safetensors")
+    save_tensors({name: p.detach().cpu().contiguous() for name, p in weights.items()}, partial / "weights.safetensors")
+    save_tensors(_optimizer_state(weights, optimizer) | _torch_random_state(), partial / "state.safetensors")
     state = {
         "step": progress.step,
         "settings": progress.settings,

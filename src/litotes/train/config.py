@@ -32,7 +32,7 @@ class PretrainConfig:
     steps: contrastive steps
     batch_size: pairs a step
     lr: peak learning rate
-    warmup: steps of rising rate, in each phase
+    warmup: steps of rising rate, in each phase; by default 50, or a fifth of a shorter phase
     seed: of weights and order
     device: torch device, cpu by default
     workers: processes that decode pictures
@@ -55,7 +55,7 @@ class PretrainConfig:
     steps: int = 600
     batch_size: int = 128
     lr: float = 1e-3
-    warmup: int = 50
+    warmup: int | None = None
     seed: int = 0
     device: str = "cpu"
     workers: int = 0
@@ -79,4 +79,11 @@ class PretrainConfig:
                 got=f"--image-size {self.image_size} and --patch-size {self.patch_size}",
                 expected="a patch size that divides the image size",
                 do="choose for instance 64 and 16",
+            )
+        shortest = min(self.steps, self.warmup_steps or self.steps)
+        if self.warmup is not None and self.warmup >= shortest:
+            raise UserError(
+                got=f"--warmup {self.warmup} in a phase of {shortest} steps, whose rate would never reach its peak",
+                expected=f"0 to {shortest - 1} (--steps and --warmup-steps are the lengths of the two phases)",
+                do="leave out --warmup, or train longer",
             )

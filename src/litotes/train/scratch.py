@@ -17,6 +17,8 @@ from litotes.train.plan import batch_note
 from litotes.train.pretrain import Contrastive, WordWarmup, content_words
 
 HEAD_WIDTH = 32
+RISE = 50
+"""Steps of rising rate in each phase, if not said otherwise."""
 RUNS = ("warmup", "contrastive")
 """Folders of the two phases within the output."""
 
@@ -66,7 +68,8 @@ def new_matcher(settings: PretrainConfig, captions: list[str]) -> Matcher:
 
 
 def _loop(settings: PretrainConfig, steps: int) -> LoopConfig:
+    warmup = min(RISE, steps // 5) if settings.warmup is None else settings.warmup
     return LoopConfig(
-        batch_size=settings.batch_size, steps=steps, lr=settings.lr, betas=(0.9, 0.98), warmup=settings.warmup,
+        batch_size=settings.batch_size, steps=steps, lr=settings.lr, betas=(0.9, 0.98), warmup=warmup,
         seed=settings.seed, save_every=settings.save_frequency, keep=1, workers=settings.workers,
     )  # fmt: skip
