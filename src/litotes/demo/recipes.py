@@ -21,6 +21,8 @@ TRUTHFUL = 0.6
 """Share of truthful denials among the P' of the extended recipe and its control."""
 SINGLE = 0.25
 """Share of their pictures that show a single thing, as the pictures of classification do."""
+EXTENDED_STEPS = 1_600
+"""Steps of their run with pictures: at 800 the model was better than the base too, but less so in everything."""
 _TEXT_LORA = LoraSettings(towers="text", rank=8, alpha=5.6, dropout=0.0)
 _LOOP = LoopConfig(batch_size=64, steps=160, lr=1e-3, warmup=20, save_every=0)
 _MODEL_TEMPERATURE = HanclipConfig(hco=HcoConfig(temperature="model"))
@@ -54,15 +56,15 @@ def negatives_recipe(seed: int = 0) -> Recipe:
     return _short(negatives(), seed)
 
 
-def extended_recipe(seed: int = 0) -> Recipe:
-    """The extended recipe as it comes, with checkpoints every 100 steps."""
-    recipe, lesson = extended(), replace(MIRROR, loop=replace(MIRROR.loop, seed=seed))
+def extended_recipe(seed: int = 0, steps: int = EXTENDED_STEPS) -> Recipe:
+    """The extended recipe, with checkpoints every 100 steps."""
+    recipe, lesson = extended(steps), replace(MIRROR, loop=replace(MIRROR.loop, seed=seed))
     return replace(recipe, loop=replace(recipe.loop, seed=seed, save_every=100, keep=1), lesson=lesson)
 
 
-def control_recipe(seed: int = 0) -> Recipe:
+def control_recipe(seed: int = 0, steps: int = EXTENDED_STEPS) -> Recipe:
     """The extended recipe's control: the same towers, steps and pictures with InfoNCE alone."""
-    recipe = extended_recipe(seed)
+    recipe = extended_recipe(seed, steps)
     return replace(recipe, negation=NegationConfig(hanclip=0.0, retention=recipe.negation.retention), lesson=None)
 
 
