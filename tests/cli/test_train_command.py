@@ -259,7 +259,7 @@ def test_a_recipe_brings_its_own_settings_and_words_change_them():
     assert extended.negation.objective.hco.temperature == "model"
     changed = training.recipe_of(
         settings(
-            "--recipe", "extended", "--epochs", "2", "--towers", "text", "--hanclip-weight", "0", "--alpha", "0",
+            "--recipe", "extended", "--epochs", "2", "--towers", "text", "--hanclip-weight", "2", "--alpha", "0",
             "--lora-targets", "attention", "--lora-alpha", "3", "--lora-dropout", "0.1", "--warmup", "0",
             "--temperature", "0.2", "--contrast-weight", "0.5", "--mirror-steps", "30", "--lr", "2e-4", "--seed", "5",
         )
@@ -272,7 +272,7 @@ def test_a_recipe_brings_its_own_settings_and_words_change_them():
     assert (alone.lesson, alone.negation.mirror) == (None, 0)
     assert training.recipe_of(settings("--mirror-steps", "50")).lesson.loop.lr == pytest.approx(3e-4)
     assert (changed.loop.epochs, changed.loop.steps, changed.loop.warmup, changed.lora.towers) == (2, 0, 0, "text")
-    assert (changed.negation.hanclip, changed.negation.options, changed.negation.objective.alpha) == (0, 1, 0)
+    assert (changed.negation.hanclip, changed.negation.options, changed.negation.objective.alpha) == (2, 1, 0)
     assert (changed.lora.targets, changed.lora.alpha, changed.lora.dropout) == (training.ATTENTION, 3, 0.1)
     assert changed.negation.objective.hco.temperature == 0.2
     full = training.recipe_of(settings("--full", "--towers", "vision"))
@@ -454,6 +454,8 @@ def test_files_replace_the_questions_made_from_the_table(train, pairs, tmp_path)
         ({"output": __file__}, (f"--output {__file__}, but {__file__} is no folder",)),
         ({"cache": __file__}, (f"--cache {__file__}, but {__file__} is no folder",)),
         ({"full": True, "lora_rank": 4}, ("--full with --lora-rank",)),
+        ({"recipe": "infonce", "alpha": 0.5, "reading": "paper_literal"}, ("--alpha, --reading with", "infonce")),
+        ({"hanclip_weight": 0, "retention_weight": 1, "temperature": "model"}, ("--temperature with", "hanclip")),
         ({"retention_weight": -1}, ("--retention-weight -1.0",)),
         ({"lr": "nan"}, ("--lr nan", "NUMBER")),
         ({"lr": -1}, ("--lr -1.0", "a number above 0")),

@@ -1,7 +1,7 @@
 """The work of ``litotes train``: from settings to adapter and report."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,8 @@ def recipe_of(settings: Settings) -> Recipe:
     changed = replace(recipe, negation=_negation(recipe, settings), loop=loop, lesson=_lesson(recipe, loop, settings))
     if not changed.negation.needed():
         raise UserError(got="every weight 0", expected="a term to train", do="set one weight above 0")
+    if not changed.negation.hanclip:
+        _refuse_hanclip_options(settings)
     towers = settings.towers or (recipe.lora.towers if recipe.lora else "both")
     if settings.full:
         _refuse_adapter_options(settings)
@@ -291,6 +293,18 @@ def _lora(lora: LoraSettings, towers: str, settings: Settings) -> LoraSettings:
         alpha=lora.alpha if settings.lora_alpha is None else settings.lora_alpha,
         dropout=lora.dropout if settings.lora_dropout is None else settings.lora_dropout,
     )  # fmt: skip
+
+
+def _refuse_hanclip_options(settings: Settings) -> None:
+    """Options that would change nothing; curvature and norm still place the points of the report."""
+    plain = {field.name: field.default for field in fields(Settings)}
+    given = [flag(name) for name in ("alpha", "temperature", "reading") if getattr(settings, name) != plain[name]]
+    if given:
+        raise UserError(
+            got=f"{', '.join(given)} with a loss that has neither HCO nor ATNL (recipe {settings.recipe})",
+            expected="settings of terms that are computed",
+            do="leave out these options, or give --hanclip-weight a number above 0",
+        )
 
 
 def _refuse_adapter_options(settings: Settings) -> None:
