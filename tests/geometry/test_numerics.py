@@ -96,3 +96,14 @@ def test_finite_numbers_pass_and_the_first_bad_name_is_told():
 def test_large_finite_numbers_are_not_taken_for_infinite_ones():
     for dtype in (torch.float16, torch.float32, torch.float64):
         numerics.require_finite(x=torch.full((4,), torch.finfo(dtype).max, dtype=dtype))
+
+
+def test_numbers_are_bounded_and_one_outside_is_led_back_inside_only():
+    numbers = torch.tensor([-20.0, -10.0, 3.0, 10.0, 20.0])
+    for slope, kept in ((1.0, [0, 1, 1, 1, 1]), (-1.0, [1, 1, 1, 1, 0])):
+        x = numbers.clone().requires_grad_()
+        bounded = numerics.bounded(x)
+        (slope * bounded).sum().backward()
+        assert bounded.tolist() == [-10, -10, 3, 10, 10]
+        assert x.grad.tolist() == [slope * keep for keep in kept]
+    assert numerics.bounded(numbers, 5.0).tolist() == [-5, -5, 3, 5, 5]

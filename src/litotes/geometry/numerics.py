@@ -30,6 +30,12 @@ LARGE_EXPONENT = 20.0
 # A difference of two vectors shorter than this many machine epsilons of the longer one is rounding, not a direction.
 ZERO_DIFFERENCE_EPSILONS = 4.0
 
+# Log-variances are kept within plus and minus this, so that neither exp(lv) nor exp(-lv) leaves float16's range.
+LOG_VAR_BOUND = 10.0
+
+# Uniform draws are kept this far from 0 and from 1, so that the two logarithms of Gumbel noise are finite.
+UNIFORM_EDGE = 1e-6
+
 
 def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[object]:
     """Context in which autocast leaves the arithmetic of the tensor's device alone."""
@@ -141,3 +147,25 @@ def is_rounding(difference: Float[Tensor, "*batch d"], *operands: Tensor, dtype:
     with torch.no_grad():
         longest = torch.stack([safe_norm(operand) for operand in operands]).amax(0)
         return safe_norm(difference) <= ZERO_DIFFERENCE_EPSILONS * torch.finfo(dtype).eps * longest
+
+
+def bounded(number: Float[Tensor, "*shape"], bound: float = LOG_VAR_BOUND) -> Float[Tensor, "*shape"]:
+    """The numbers clamped to [-bound, bound]; one outside keeps a gradient that leads it back inside.
+
+    A plain clamp has gradient 0 outside, so that a number that got there once would stay whatever the loss says. A
+    gradient that would lead further out is 0 here as well.
+    """
+    return _Bounded.apply(number, bound)
+
+
+class _Bounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: torch.autograd.function.FunctionCtx, number: Tensor, bound: float) -> Tensor:
+        # One byte a number, where keeping the numbers themselves would take four.
+        ctx.save_for_backward((number > bound).to(torch.int8) - (number < -bound).to(torch.int8))
+        return number.clamp(-bound, bound)
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.BackwardCFunction, grad: Tensor) -> tuple[Tensor, None]:
+        (side,) = ctx.saved_tensors
+        return grad.masked_fill(side * grad < 0, 0.0), None
