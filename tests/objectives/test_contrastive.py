@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from litotes.errors import UserError
-from litotes.objectives import count_repeats, info_nce, negative_info_nce, repeat_matrix
+from litotes.objectives import count_repeats, info_nce, info_nce_of_scores, negative_info_nce, repeat_matrix
 from reference import losses
 
 # One pair twice, another crop of its picture, and one caption on two pictures.
@@ -77,6 +77,19 @@ def test_against_loops(dtype, rtol):
     assert info_nce(image, text, 14.0).item() == pytest.approx(losses.info_nce(*rows, 14.0), rel=rtol)
     got = negative_info_nce(image, text, negative[:4], 14.0)
     assert got.item() == pytest.approx(losses.info_nce(*rows, 14.0, negative[:4].tolist()), rel=rtol)
+
+
+def test_scores_of_any_source_have_the_same_loss():
+    image, text, _ = pairs()
+    scores = 14.0 * torch.nn.functional.cosine_similarity(image[:, None], text[None], dim=-1)
+    known = repeat_matrix(list("aabcde"), list("uvwxyz"))
+    for repeats in LOSSES:
+        expected = info_nce(image, text, 14.0, positives=known, repeats=repeats)
+        torch.testing.assert_close(info_nce_of_scores(scores, positives=known, repeats=repeats), expected)
+    assert info_nce_of_scores(scores.half()).dtype == torch.float32
+    scores[2, 1] = float("nan")
+    with pytest.raises(UserError, match="scores with 1 of 36"):
+        info_nce_of_scores(scores)
 
 
 def test_without_repeats_the_three_treatments_are_one():

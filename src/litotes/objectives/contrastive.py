@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from litotes.errors import UserError
 from litotes.geometry.numerics import at_least_float32, direction, full_precision, require_finite
+from litotes.objectives.pairs import codes
 from litotes.objectives.space import require_choice
 
 Repeats = Literal["plain", "masked", "uniform"]
@@ -36,7 +37,7 @@ def repeat_matrix(image_ids: Sequence[str], captions: Sequence[str]) -> Bool[Ten
             expected="one of each per pair",
             do="give two sequences of the same length",
         )
-    images, texts = _codes(image_ids), _codes(captions)
+    images, texts = codes(image_ids), codes(captions)
     return (images[:, None] == images) | (texts[:, None] == texts)
 
 
@@ -66,9 +67,19 @@ def info_nce(
     shaped ``positives``, one with a false diagonal.
     Source: Radford et al. 2021; ``uniform`` is the supervised form of Khosla et al. 2020, L_out.
     """
-    scores = _scores(image, text, scale)
-    known = _checked(positives, repeats, len(image))
-    return (_rows(scores, known, repeats) + _rows(scores.T, known.T, repeats)) / 2
+    return _both_ways(scaled_cosines(image, text, scale), positives, repeats)
+
+
+def info_nce_of_scores(
+    scores: Float[Tensor, "b b"], *, positives: Bool[Tensor, "b b"] | None = None, repeats: Repeats = "plain"
+) -> Float[Tensor, ""]:
+    """`info_nce` of any scores: the logits of an adapter, or cosines times their scale.
+
+    scores: [b, b], image rows, text columns, higher is better, without unit; the rest and the result as in `info_nce`.
+    Raises UserError for NaN or infinite scores, and for ``positives`` as there.
+    """
+    require_finite(scores=scores)
+    return _both_ways(at_least_float32(scores), positives, repeats)
 
 
 def negative_info_nce(
@@ -88,25 +99,30 @@ def negative_info_nce(
     Returns a scalar >= 0. Source: in the manner of CoN-CLIP (Singh et al. 2024), used as an ablation of HANCLIP; here
     the two directions are averaged as in `info_nce`, and every picture meets the negatives of the whole batch.
     """
-    scores = _scores(image, text, scale)
-    wrong = _scores(image, negative, scale)
+    scores = scaled_cosines(image, text, scale)
+    wrong = scaled_cosines(image, negative, scale)
     known = _checked(positives, repeats, len(image))
     padded = torch.cat([known, torch.zeros_like(wrong, dtype=torch.bool, device=known.device)], dim=1)
     both = torch.cat([scores, wrong], dim=1)
     return (_rows(both, padded, repeats) + _rows(scores.T, known.T, repeats)) / 2
 
 
-def _codes(names: Sequence[str]) -> Tensor:
-    """The same number for the same name."""
-    numbers: dict[str, int] = {}
-    return torch.tensor([numbers.setdefault(name, len(numbers)) for name in names], dtype=torch.long)
+def scaled_cosines(
+    image: Float[Tensor, "n d"], text: Float[Tensor, "m d"], scale: float | Float[Tensor, ""]
+) -> Float[Tensor, "n m"]:
+    """``scale * cos(image_i, text_j)`` of all pairs, in float32 at least; the cosine of a zero vector is 0.
 
-
-def _scores(image: Tensor, text: Tensor, scale: float | Tensor) -> Tensor:
+    image, text: encoder outputs [n, d] and [m, d], un-normalised. Raises UserError for NaN or infinite features.
+    """
     require_finite(image=image, text=text)
     with full_precision(image):
         cosines = direction(at_least_float32(image)) @ direction(at_least_float32(text)).T
         return scale * cosines
+
+
+def _both_ways(scores: Tensor, positives: Tensor | None, repeats: Repeats) -> Tensor:
+    known = _checked(positives, repeats, len(scores))
+    return (_rows(scores, known, repeats) + _rows(scores.T, known.T, repeats)) / 2
 
 
 def _checked(positives: Tensor | None, repeats: Repeats, size: int) -> Tensor:
