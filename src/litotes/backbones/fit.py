@@ -1,0 +1,70 @@
+"""Tensors against the names and shapes that a model wants of them."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from litotes.errors import UserError
+
+Shape = tuple[int, ...]
+
+
+def shape_problems(found: Mapping[str, Shape], wanted: Mapping[str, Shape]) -> list[str]:
+    """What keeps tensors from being exactly the wanted ones: missing, without a place, of another shape."""
+    missing = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
+    extra = [f"{name} has no place in the model" for name in sorted(found.keys() - wanted.keys())]
+    return [
+        *missing,
+        *extra,
+        *(
+            f"{name} has shape {found[name]} instead of {wanted[name]}"
+            for name in sorted(wanted.keys() & found.keys())
+            if found[name] != wanted[name]
+        ),
+    ]
+
+
+def first_three(problems: list[str]) -> str:
+    """Three of many, and how many more there are."""
+    more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+    return "; ".join(problems[:3]) + more
+
+
+def require_fit(path: Path, tensors: Mapping[str, Tensor], wanted: Mapping[str, Shape], model: str) -> None:
+    """Refuse tensors unless they are the wanted ones by name and shape, dense floating numbers, all of them finite.
+
+    ``model``: what they should be, for the message. Errors: :class:`UserError` naming the file and the first three
+    tensors that do not fit; a tensor of numbers that are no floating ones, or not finite.
+    """
+    problems = shape_problems({name: tuple(tensor.shape) for name, tensor in tensors.items()}, wanted)
+    if problems:
+        raise UserError(
+            got=f"{path}: {first_three(problems)}",
+            expected=f"exactly the weights of {model}",
+            do="take the file of the model itself, not one that was shortened, extended or made for another size",
+        )
+    _require_numbers(path, tensors.items())
+
+
+def _require_numbers(path: Path, tensors: Iterable[tuple[str, Tensor]]) -> None:
+    for name, tensor in tensors:
+        if tensor.layout != torch.strided or not tensor.dtype.is_floating_point or tensor.device.type == "meta":
+            kind = (
+                "no numbers"
+                if tensor.device.type == "meta"
+                else f"{tensor.layout} {tensor.dtype}".replace("torch.", "")
+            )
+            raise UserError(
+                got=f"{path}: {name} holds {kind}",
+                expected="dense numbers of float16, bfloat16, float32 or float64",
+                do="save the model before it is quantised or pruned",
+            )
+        if not torch.isfinite(tensor).all():
+            what = "NaN" if tensor.isnan().any() else "infinity"
+            raise UserError(
+                got=f"{path}: {name} holds {what}",
+                expected="finite weights",
+                do="take another copy or an earlier checkpoint",
+            )

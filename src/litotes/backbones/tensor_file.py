@@ -1,0 +1,236 @@
+"""Named tensors from a file, without running anything that the file holds."""
+
+import hashlib
+import pickle
+import re
+import warnings
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from litotes.backbones.torchscript import is_torchscript, read_torchscript
+from litotes.errors import UserError
+
+WRAPPERS = ("state_dict", "model", "model_state_dict")
+"""Names under which training scripts keep the weights beside optimiser, epoch and the like."""
+
+PREFIXES = ("module.", "_orig_mod.", "model.")
+"""What DistributedDataParallel, torch.compile and Lightning put before every name."""
+
+_DO_AGAIN = "download or copy it again, and compare its size with the source's"
+_DO_SAVE = "where it was made, save model.state_dict() alone, best with safetensors.torch.save_file"
+_LFS = b"version https://git-lfs"
+
+
+_PATHS = ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")
+
+
+class _Unread:
+    """Stands where a file holds a NumPy number, a path or argparse settings; keeps nothing of it."""
+
+    def __init__(self, *parts: object) -> None:
+        """Take any parts."""
+
+    def __setstate__(self, state: object) -> None:
+        """Take any state."""
+
+
+def _stand_in(name: str) -> type[_Unread]:
+    """A class that a pickle finds under ``name``; torch tells what may be made by module and name of a class."""
+    module, _, last = name.rpartition(".")
+    return type(last, (_Unread,), {"__module__": module})
+
+
+_STAND_INS: list[Any] = [
+    _stand_in(name)
+    for name in (
+        "numpy.core.multiarray.scalar",
+        "numpy._core.multiarray.scalar",
+        "numpy.dtype",
+        "argparse.Namespace",
+        *(f"{module}.{kind}" for module in ("pathlib", "pathlib._local") for kind in _PATHS),
+    )
+]
+"""For harmless things that scripts save beside weights and torch.load refuses. The named thing is never made."""
+
+
+@dataclass(frozen=True)
+class TensorFile:
+    """What a file of weights holds: ``tensors`` by their names, and ``notes`` on what was undone or left out.
+
+    ``scripted``: it is a TorchScript archive, the form of OpenAI's own files. Tensors lie on the CPU and may be mapped
+    from the file: copy what is to be kept.
+    """
+
+    path: Path
+    tensors: dict[str, Tensor]
+    notes: tuple[str, ...] = ()
+    scripted: bool = False
+
+
+def read_tensor_file(source: str | Path, sha256: str | None = None) -> TensorFile:
+    """Read the weights of a ``.safetensors`` file, of a file of ``torch.save``, or of a TorchScript archive.
+
+    The kind is told by the content, not by the suffix. Weights may stand at the top or under one of ``WRAPPERS``;
+    ``PREFIXES`` that all names share are taken off. What stands beside the weights (optimiser, epoch) is left out and
+    named in the notes.
+
+    Nothing in a file is run: pickles go through ``torch.load(weights_only=True)`` and TorchScript archives through a
+    reader that knows tensors alone. NumPy numbers, paths and argparse settings become empty stand-ins; a file that
+    asks for anything else is refused. ``sha256``: nothing is read of a file with another one. Edges: tensors saved on
+    a GPU are read to the CPU.
+
+    Errors: :class:`UserError` naming the file when it is missing, empty, cut, a git-lfs pointer or of no known kind;
+    when it would run code; when it holds no weights, or weights in two places.
+    """
+    path = Path(source)
+    _require_content(path)
+    with path.open("rb") as stream:
+        start = stream.read(max(9, len(_LFS)))
+    if start.startswith(_LFS):
+        raise UserError(
+            got=f"{path}, a git-lfs pointer and not the weights themselves",
+            expected="the file that the pointer stands for",
+            do="run git lfs pull in its repository, or download the file itself",
+        )
+    _require_hash(path, sha256)
+    if start[8:9] == b"{":
+        return _unwrapped(path, _safetensors(path), scripted=False)
+    if start.startswith(b"PK\x03\x04"):
+        _require_whole_archive(path)
+        if is_torchscript(path):
+            return _unwrapped(path, read_torchscript(path), scripted=True)
+        return _unwrapped(path, _torch_load(path, mapped=True), scripted=False)
+    return _unwrapped(path, _torch_load(path, mapped=False), scripted=False)
+
+
+def _require_content(path: Path) -> None:
+    if not path.is_file():
+        raise UserError(
+            got=f"no file {path}" if not path.exists() else f"{path}, which is not a file",
+            expected="a file of weights (.safetensors, .pt, .pth)",
+            do="check the path",
+        )
+    if path.stat().st_size == 0:
+        raise UserError(got=f"{path}, an empty file", expected="a file of weights", do=_DO_AGAIN)
+
+
+def _require_hash(path: Path, sha256: str | None) -> None:
+    if sha256 is None:
+        return
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != sha256.lower():
+        raise UserError(
+            got=f"{path} with sha256 {found}",
+            expected=f"sha256 {sha256}",
+            do="download the file again from its source, or check the hash",
+        )
+
+
+def _safetensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise UserError(
+            got=f"{path}, which is cut or broken: {str(error).splitlines()[0]}",
+            expected="a whole safetensors file",
+            do=_DO_AGAIN,
+        ) from error
+
+
+def _require_whole_archive(path: Path) -> None:
+    """The table of contents of an archive stands at its end, so that a cut file has none."""
+    if not zipfile.is_zipfile(path):
+        raise UserError(
+            got=f"{path}, which is cut: the end of the archive is missing",
+            expected="a whole file of torch.save",
+            do=_DO_AGAIN,
+        )
+
+
+def _torch_load(path: Path, mapped: bool) -> object:
+    try:
+        with torch.serialization.safe_globals(_STAND_INS), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of old forms and pickle protocols: what matters is checked here
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+    except Exception as error:  # a pickle that was written to do harm can raise anything
+        raise UserError(
+            got=f"{path}, {_reason(path, error)}",
+            expected="a safetensors file, or one of torch.save with tensors, numbers, strings, lists and dictionaries",
+            do=f"{_DO_AGAIN}; or {_DO_SAVE}",
+        ) from error
+
+
+def _reason(path: Path, error: Exception) -> str:
+    """Why torch does not read a file, without its advice to read it unsafely."""
+    if not isinstance(error, pickle.UnpicklingError):
+        return "which is cut or no file of weights"
+    asked = re.search(r"GLOBAL (\S+)", str(error))
+    if asked:
+        return f"which asks for {asked[1]} (it could run code, and nothing of it was run)"
+    with path.open("rb") as stream:
+        is_pickle = stream.read(1) == pickle.PROTO
+    if is_pickle or zipfile.is_zipfile(path):
+        return "a pickle with instructions that tensors do not need (it could run code, and nothing of it was run)"
+    return "which is no file of weights"
+
+
+def _unwrapped(path: Path, content: object, scripted: bool) -> TensorFile:
+    notes = []
+    where: list[str] = []
+    while isinstance(content, Mapping):
+        inner = [key for key in WRAPPERS if isinstance(content.get(key), Mapping)]
+        if not inner:
+            break
+        if len(inner) > 1:
+            raise UserError(
+                got=f"{path} with weights in two places: {', '.join(inner)}",
+                expected=f"one of {', '.join(WRAPPERS)}",
+                do=_DO_SAVE,
+            )
+        where.append(inner[0])
+        beside = [str(key) for key in content if key != inner[0]]
+        more = f" and {len(beside) - 8} more" if len(beside) > 8 else ""
+        left_out = f"; left out: {', '.join(beside[:8])}{more}" if beside else ""
+        notes.append(f"read from {'.'.join(where)}{left_out}")
+        content = content[inner[0]]
+    tensors, prefix = _without_prefix(_flat(path, content))
+    if prefix:
+        notes.append(f"taken off every name: {prefix}")
+    return TensorFile(path, tensors, tuple(notes), scripted)
+
+
+def _flat(path: Path, content: object) -> dict[str, Tensor]:
+    if not isinstance(content, Mapping) or not content:
+        kind = "nothing" if content == {} else f"a {type(content).__name__}"
+        raise UserError(
+            got=f"{path} with {kind} where weights are looked for",
+            expected="tensors by their names, at the top or under " + ", ".join(WRAPPERS),
+            do=_DO_SAVE,
+        )
+    for name, value in content.items():
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            raise UserError(
+                got=f"{path} with {type(value).__name__} under {name!r}, among {len(content)} entries",
+                expected="tensors by their names, at the top or under " + ", ".join(WRAPPERS),
+                do=_DO_SAVE,
+            )
+    return dict(content)
+
+
+def _without_prefix(tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], str]:
+    taken = ""
+    while True:
+        shared = [prefix for prefix in PREFIXES if all(name.startswith(prefix) for name in tensors)]
+        if not shared:
+            return tensors, taken
+        tensors = {name.removeprefix(shared[0]): tensor for name, tensor in tensors.items()}
+        taken += shared[0]
