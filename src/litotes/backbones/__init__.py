@@ -1,1 +1,1 @@
-"""What stands around a CLIP backbone: its picture preprocessing and its tokenizer."""
+"""What stands around a CLIP backbone: picture preprocessing, tokenizer, and the files that weights come in."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers import CLIPConfig, CLIPModel
 from transformers.utils import logging
 
+from litotes.backbones.fit import first_three, shape_problems
 from litotes.errors import UserError
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
@@ -134,19 +135,8 @@ def new_clip(vision: Sizes, text: Sizes, projection: int, *, eos: int, bos: int,
     ``eos`` must not be 2: transformers then pools at the largest id instead of the first end token. Other errors:
     sizes that do not fit each other.
     """
-    if eos == LEGACY_EOS:
-        raise UserError(
-            got="end token id 2",
-            expected="another id: transformers treats 2 as a legacy mark and pools at the largest id",
-            do="train the tokenizer with litotes, which puts the end token last",
-        )
-    common = {"hidden_act": "quick_gelu", "projection_dim": projection}
     try:
-        config = CLIPConfig(
-            vision_config={**vision, **common},
-            text_config={**text, **common, "eos_token_id": eos, "bos_token_id": bos, "pad_token_id": 0},
-            projection_dim=projection,
-        )
+        config = _configuration(vision, text, projection, activation="quick_gelu", eos=eos, bos=bos)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return ClipEncoder(CLIPModel(config)).eval()
@@ -156,6 +146,48 @@ def new_clip(vision: Sizes, text: Sizes, projection: int, *, eos: int, bos: int,
             expected="widths that are multiples of the number of heads, all sizes above 0",
             do="choose for instance a width of 128 and pictures of 64 pixels",
         ) from error
+
+
+def clip_of_state(
+    vision: Sizes, text: Sizes, projection: int, state: Mapping[str, Tensor], *, activation: str, eos: int, bos: int
+) -> ClipEncoder:
+    """A CLIP of the given sizes with the weights of ``state``, under transformers' names, all of them and no other.
+
+    The tensors become the model's own: they are neither copied nor drawn at random first. ``activation``: of both
+    towers, as transformers spells it. Errors: sizes that do not fit each other; names or shapes in ``state`` that are
+    not the model's raise RuntimeError, since who calls has made them.
+    """
+    try:
+        config = _configuration(vision, text, projection, activation=activation, eos=eos, bos=bos)
+        with torch.device("meta"):
+            clip = CLIPModel(config)
+    except _UNFIT as error:
+        raise UserError(
+            got=f"sizes that fit no model: {error}",
+            expected="widths that are multiples of the number of heads, all sizes above 0",
+            do="take the file of a whole CLIP",
+        ) from error
+    clip.load_state_dict(dict(state), strict=True, assign=True)
+    # The counters of positions are in no state dict, and stay without numbers otherwise.
+    for name, buffer in list(clip.named_buffers()):
+        module, _, kind = name.rpartition(".")
+        clip.get_submodule(module).register_buffer(kind, torch.arange(buffer.shape[-1])[None], persistent=False)
+    return ClipEncoder(clip).eval()
+
+
+def _configuration(vision: Sizes, text: Sizes, projection: int, *, activation: str, eos: int, bos: int) -> CLIPConfig:
+    if eos == LEGACY_EOS:
+        raise UserError(
+            got="end token id 2",
+            expected="another id: transformers treats 2 as a legacy mark and pools at the largest id",
+            do="train the tokenizer with litotes, which puts the end token last",
+        )
+    common = {"hidden_act": activation, "projection_dim": projection}
+    return CLIPConfig(
+        vision_config={**vision, **common},
+        text_config={**text, **common, "eos_token_id": eos, "bos_token_id": bos, "pad_token_id": 0},
+        projection_dim=projection,
+    )
 
 
 def load_clip(source: str | Path, *, device: str = "cpu", allow_network: bool = False) -> ClipEncoder:
@@ -251,17 +283,10 @@ def _require_fitting_weights(folder: Path, model: CLIPModel) -> None:
         ) from error
     # Files written by transformers before version 5 also hold these counters.
     found = {name: shape for name, shape in found.items() if not name.endswith("embeddings.position_ids")}
-    problems = [f"{name} is missing" for name in sorted(wanted.keys() - found.keys())]
-    problems += [f"{name} has no place in the model" for name in sorted(found.keys() - wanted.keys())]
-    problems += [
-        f"{name} has shape {found[name]} instead of {wanted[name]}"
-        for name in sorted(wanted.keys() & found.keys())
-        if found[name] != wanted[name]
-    ]
+    problems = shape_problems(found, wanted)
     if problems:
-        more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
         raise UserError(
-            got=f"{folder / _WEIGHTS}: {'; '.join(problems[:3])}{more}",
+            got=f"{folder / _WEIGHTS}: {first_three(problems)}",
             expected=f"exactly the weights of the model that {folder / _CONFIG} describes",
             do="use the config.json that belongs to these weights",
         )
