@@ -16,6 +16,7 @@ from litotes.backbones.tokenizer import TextTokenizer, Truncation
 from litotes.data.images import Pictures
 from litotes.errors import UserError
 from litotes.models.clip import LEGACY_EOS, ClipEncoder, load_clip, local_folder, quiet_transformers, tensor_bytes
+from litotes.models.state_dict_file import Backbone
 from litotes.models.tensors import permit_as_usual
 
 Indices = Sequence[int]
@@ -156,6 +157,17 @@ def load_matcher(
     preprocess = Preprocess.from_config(folder)
     _require_fit(encoder, tokenizer, preprocess, folder)
     return Matcher(encoder, tokenizer, preprocess, name=Path(source).name)
+
+
+def matcher_of_file(backbone: Backbone, vocabulary: str | Path, name: str) -> Matcher:
+    """A matcher of a backbone that was read from a file, which holds no vocabulary, with that of a folder.
+
+    ``vocabulary``: a folder with tokenizer files. Errors: those of ``TextTokenizer``; a vocabulary that is larger than
+    the model's, or whose end token is not the model's.
+    """
+    tokenizer = TextTokenizer(vocabulary, backbone.encoder.context_length)
+    _require_fit(backbone.encoder, tokenizer, backbone.preprocess, Path(vocabulary))
+    return Matcher(backbone.encoder, tokenizer, backbone.preprocess, name)
 
 
 def _require_fit(encoder: ClipEncoder, tokenizer: TextTokenizer, preprocess: Preprocess, folder: Path) -> None:

@@ -1,0 +1,57 @@
+"""A file of weights in, a folder in transformers' layout out."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from litotes.errors import UserError
+from litotes.models.matcher import load_matcher, matcher_of_file
+from litotes.models.state_dict_file import Activation, Backbone, load_state_dict_file
+from litotes.models.tensors import save_tensors
+from litotes.places import require_folder_place
+
+SOURCE_RECORD, MASK_NETWORK = "litotes_source.json", "mask_network.safetensors"
+
+
+def convert(
+    source: str | Path,
+    vocabulary: str | Path,
+    output: str | Path,
+    *,
+    activation: Activation | None = None,
+    round_like_reference: bool = False,
+    sha256: str | None = None,
+) -> Backbone:
+    """Write a model file as a folder that ``load_matcher``, and transformers, take.
+
+    ``source``, ``activation``, ``round_like_reference``, ``sha256``: as for ``load_state_dict_file``; ``vocabulary``:
+    folder of the tokenizer files, which are copied. Besides model, tokenizer and picture transform, the folder gets
+    ``litotes_source.json`` (name and sha256 of the file, its family, the notes) and, of a SmartCLIP,
+    ``mask_network.safetensors``. The folder is read again before this returns, and must be the same model.
+
+    Errors: :class:`UserError` of reading; ``output`` cannot be written, or holds something already.
+    """
+    path, folder = Path(source), Path(output)
+    require_folder_place(folder)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(
+            got=f"--output {folder}, which is not empty",
+            expected="a new or an empty folder",
+            do="name another one, or move away what is in it",
+        )
+    backbone = load_state_dict_file(
+        path, activation=activation, round_like_reference=round_like_reference, sha256=sha256
+    )
+    matcher = matcher_of_file(backbone, vocabulary, path.stem)
+    matcher.save(folder)
+    if backbone.mask_network:
+        save_tensors(
+            {name: tensor.contiguous() for name, tensor in backbone.mask_network.items()}, folder / MASK_NETWORK
+        )
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    record = {"file": path.name, "sha256": digest, "family": backbone.family, "notes": list(backbone.notes)}
+    (folder / SOURCE_RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    if load_matcher(folder).fingerprint != matcher.fingerprint:
+        raise RuntimeError(f"{folder} does not hold the model of {path}")
+    return backbone
