@@ -179,6 +179,7 @@ def test_the_mask_network_is_kept_aside(tmp_path):
     assert load_state_dict_file(saved(tmp_path, state("longclip")[1])).mask_network == {}
 
 
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 def test_a_torchscript_archive_is_read_and_not_run(tmp_path, monkeypatch):
     model, _ = state("clip")
     for name, size in {"input_resolution": 32, "context_length": 77, "vocab_size": 600}.items():
@@ -229,6 +230,8 @@ FAULTS = {
     "no square": (put("visual.positional_embedding", torch.zeros(16, 192)), "visual.positional_embedding has 16 rows"),
     "NaN": (spoil("visual.ln_pre.bias", math.nan), "visual.ln_pre.bias holds NaN"),
     "infinity": (spoil("positional_embedding", -math.inf), "positional_embedding holds infinity"),
+    "too large": (put("logit_scale", torch.tensor(1e300, dtype=torch.float64)), "logit_scale holds infinity, or a"),
+    "eight bits": (put("logit_scale", torch.tensor(1.0).to(torch.float8_e5m2)), "holds strided float8_e5m2"),
     "whole numbers": (put("visual.ln_pre.bias", torch.zeros(192, dtype=torch.int8)), "ln_pre.bias holds strided int8"),
     "sparse": (put("visual.proj", torch.zeros(192, 96).to_sparse()), "visual.proj holds sparse_coo float32"),
     "no numbers": (put("visual.proj", torch.zeros(192, 96, device="meta")), "visual.proj holds no numbers"),

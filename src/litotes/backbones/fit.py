@@ -10,6 +10,8 @@ from litotes.errors import UserError
 
 Shape = tuple[int, ...]
 
+_NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
 
 def shape_problems(found: Mapping[str, Shape], wanted: Mapping[str, Shape]) -> list[str]:
     """What keeps tensors from being exactly the wanted ones: missing, without a place, of another shape."""
@@ -50,19 +52,16 @@ def require_fit(path: Path, tensors: Mapping[str, Tensor], wanted: Mapping[str, 
 
 def _require_numbers(path: Path, tensors: Iterable[tuple[str, Tensor]]) -> None:
     for name, tensor in tensors:
-        if tensor.layout != torch.strided or not tensor.dtype.is_floating_point or tensor.device.type == "meta":
-            kind = (
-                "no numbers"
-                if tensor.device.type == "meta"
-                else f"{tensor.layout} {tensor.dtype}".replace("torch.", "")
-            )
+        if tensor.layout != torch.strided or tensor.dtype not in _NUMBERS or tensor.device.type == "meta":
+            kind = f"{tensor.layout} {tensor.dtype}".replace("torch.", "")
             raise UserError(
-                got=f"{path}: {name} holds {kind}",
+                got=f"{path}: {name} holds {'no numbers' if tensor.device.type == 'meta' else kind}",
                 expected="dense numbers of float16, bfloat16, float32 or float64",
                 do="save the model before it is quantised or pruned",
             )
-        if not torch.isfinite(tensor).all():
-            what = "NaN" if tensor.isnan().any() else "infinity"
+        numbers = tensor.float() if tensor.dtype == torch.float64 else tensor  # finite as they will be used
+        if not torch.isfinite(numbers).all():
+            what = "NaN" if numbers.isnan().any() else "infinity, or a number beyond float32"
             raise UserError(
                 got=f"{path}: {name} holds {what}",
                 expected="finite weights",
