@@ -106,6 +106,7 @@ def test_unequal_parts():
         (HEADER + "\na.png,x,\n", "negated_caption"),
         (HEADER + "\nz.png,x,y\n", "z.png"),
         (HEADER + ',objects\na.png,x,y,"[1, 2]"\n', "row 1"),
+        (HEADER + ',objects\na.png,x,y,"onion, marigold"\n', "one name with a comma"),
         (HEADER + ",objects\na.png,x,y,\"['a']\"\n", "row 1"),
     ],
 )

@@ -228,6 +228,9 @@ def test_k_above_the_gallery_is_told_before_a_model_is_loaded(data, tmp_path):
         run(everything(tmp_path / "no model", data, ks=(1, 5, 50), adapter=tmp_path / "no adapter"))
     assert "give --ks 1,5, or" in caught.value.do
     assert "no model, which is not a folder here" in caught.value.got
+    with pytest.raises(UserError, match="K = 50 over 12 images") as caught:
+        run(everything(tmp_path / "no model", data, ks=(50,)))
+    assert "give --ks 1,5,10, or" in caught.value.do
     with pytest.raises(UserError, match="--ks 1,1"):
         everything(tmp_path, data, ks=(1, 1))
 

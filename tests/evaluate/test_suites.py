@@ -210,6 +210,7 @@ def test_geometry_without_a_triangle_has_no_angle():
         (lambda: Classification("c", pictures(2), [0], ["a"]), "2 pictures, 1 labels"),
         (lambda: Classification("c", pictures(2), [0, 1], ["a"]), "label 1 at place 1"),
         (lambda: Classification("c", pictures(2), [0, 0], ["a", " "]), "class 1 without a name"),
+        (lambda: Classification("c", pictures(2), [0, 0], ["a"]), "1 classes"),
         (lambda: Classification("c", pictures(2), [0, 0], ["a"], ["a photo"]), "template 'a photo'"),
         (lambda: Classification("c", pictures(2), [0, 0], ["a"], []), "template ''"),
         (lambda: Pairs("p", pictures(2), {}), "diagnostics"),

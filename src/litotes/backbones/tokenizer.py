@@ -110,7 +110,7 @@ class TextTokenizer:
                 raise UserError(
                     f"caption of {len(content)} tokens: {text[:60]!r}...",
                     f"at most {room} tokens besides start and end token",
-                    "shorten the caption, or set truncation = 'truncate'",
+                    "shorten the caption, or let it be cut and counted (--truncation truncate)",
                 )
             self.truncated += 1
         return [self.bos, *content[:room], self.eos]

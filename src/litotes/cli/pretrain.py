@@ -16,4 +16,4 @@ def run(settings: Settings) -> None:
         folder = pretrain_from_table(settings)
     print(f"model, tokenizer and picture transform are in {folder}")
     print(f"measure it: litotes evaluate --model {folder} --retrieval CAPTIONS.csv")
-    print(f"adapt it:   litotes train --model {folder} --train-data QUADRUPLETS.csv --output RUN")
+    print(f"adapt it:   litotes train --model {folder} --train-data QUADRUPLETS.csv --output RUN --temperature model")

@@ -70,7 +70,7 @@ class Settings:
     steps: at least 1; wins over epochs; by default the recipe's (only extended counts steps)
     batch_size: pairs a step; by default the recipe's (64, extended 32)
     lr: peak learning rate; by default the recipe's (1e-4, extended 1e-3, with --full 5e-6)
-    warmup: steps of rising rate; by default the recipe's (200, extended 20)
+    warmup: steps of rising rate; by default the recipe's (200, extended 20), or a tenth of a run that is no longer
     wd: weight decay
     accum_freq: batches whose gradients are averaged before a step of the optimiser
     precision: of the encoders; distances stay in float32

@@ -190,8 +190,8 @@ def _inside(root: Path, name: str, bounded: bool) -> str:
     if bounded and not file.startswith(base.rstrip(os.sep) + os.sep):
         raise UserError(
             f"image path {name!r}, which is outside the image root {root}",
-            "paths below the root",
-            "name a root above all pictures, or a prefix to strip from the paths",
+            "paths below the root, which is the table's own folder where nothing else is said",
+            "name a folder above all pictures as the image root (--images-root), or shorten the paths",
         )
     return file
 

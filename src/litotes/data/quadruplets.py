@@ -131,4 +131,10 @@ def _objects(table: Table, row: int, cell: str) -> tuple[str, ...]:
             "names parted by | or a JSON list of names",
             "correct the cell",
         )
+    if len(names) == 1 and "," in names[0]:
+        raise UserError(
+            f"{table.path}, row {row}: objects {cell[:80]!r}, one name with a comma in it",
+            'names parted by | ("cat|christmas tree")',
+            "write | in place of the commas",
+        )
     return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))

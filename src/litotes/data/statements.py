@@ -93,7 +93,7 @@ def choose_things(
     raise UserError(
         f"no name that is absent from a picture with {', '.join(names)}",
         f"one among the {len(vocabulary)} names of the vocabulary that may stand beside {a} and {b}",
-        "give a larger vocabulary, or keep fewer pairs back",
+        "list the things of more pictures: at least two different ones must occur, and one of them be absent from each",
     )
 
 

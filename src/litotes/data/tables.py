@@ -95,8 +95,8 @@ def column(table: Table, *names: str) -> list[str]:
     """
     title = title_of(table, *names)
     if title is None:
-        wanted = names[0] if len(names) == 1 else f"one of {', '.join(names)}"
-        raise UserError(str(table), f"a column {wanted}", "rename the column, or choose another table")
+        wanted = f"a column {names[0]}" if len(names) == 1 else f"one of the columns {', '.join(names)}"
+        raise UserError(str(table), wanted, "rename the column, or choose another table")
     return [row[title] for row in table.rows]
 
 

@@ -66,6 +66,12 @@ class Classification(Suite):
                 raise UserError(
                     got=f"{self.name}: class {index} without a name", expected="a name", do="complete the list"
                 )
+        if len(self.classnames) < 2:
+            raise UserError(
+                got=f"{self.name}: {len(self.classnames)} classes, {list(self.classnames)}",
+                expected="at least two classes: with one, every answer is right",
+                do="add pictures or captions of another class",
+            )
 
     def identity(self) -> Identity:
         """Rows of picture and class name, then class names, then templates."""

@@ -26,14 +26,14 @@ class EvaluateConfig:
     strip_prefix: beginning to take off every path of the tables that has it; nothing by default.
     templates: file of prompts, one a line, with {c} or {} for the class name; by default "a photo of a {c}." for
         class folders and the caption alone for a table.
-    ks: ranks at which recall is counted; 1, 5, 10.
+    ks: ranks at which recall is counted.
     dataset: name of the data in the result's keys; by default the folder of the first file.
     output: JSON file of the result; by default dataset_pretrained_model_language_task.json in the current folder.
     cache: folder in which picture embeddings are kept for the next run; none by default.
     device: torch device, "cpu" by default.
     truncation: "truncate" cuts captions over the model's context and counts them (as the benchmarks do);
         "refuse" stops at the first.
-    allow_network: let ``model`` be a hub id that is downloaded; off by default.
+    allow_network: let --model be a hub id that is downloaded; off by default.
     """
 
     model: Path

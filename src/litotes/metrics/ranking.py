@@ -133,8 +133,14 @@ def check_ks(ks: Sequence[int], n_images: int, n_texts: int) -> None:
         raise UserError(
             got=f"recall at K = {max(ks)} over {size} {gallery} (--ks)",
             expected=f"K of at most {size}: recall is 1 by definition beyond the whole gallery",
-            do=f"give --ks {','.join(str(k) for k in ks if k <= size) or 1}, or evaluate more pairs",
+            do=f"give --ks {_at_most(size, ks)}, or evaluate more pairs",
         )
+
+
+def _at_most(size: int, ks: Sequence[int]) -> str:
+    """Ranks that a gallery has: those that were asked for, or else the usual ones."""
+    some = [k for k in ks if k <= size] or [k for k in (1, 5, 10) if k <= size]
+    return ",".join(map(str, some or [1]))
 
 
 def _owners(image_of_text: Tensor | Sequence[int], n_images: int, n_texts: int) -> Tensor:

@@ -286,7 +286,7 @@ def _require_base(matcher: Matcher, config: dict, folder: Path, any_base: bool) 
         raise UserError(
             got=f"base model {matcher.base[:12]} for an adapter trained on {record['base_sha256'][:12]}",
             expected="the base that the adapter was trained on (a merged model is another base)",
-            do="load the adapter's own base",
+            do="load the adapter's own base; --any-base is for adapters that name none",
         )
     for ours, theirs in (("rank", "r"), ("alpha", "lora_alpha"), ("rslora", "use_rslora")):
         if record["lora"][ours] != config[theirs]:
