@@ -28,6 +28,20 @@ def test_gains_and_price_are_the_printed_figures():
     assert third == "With 1,000 held-out quadruplets, a share can be off by 3 points by chance alone."
 
 
+def test_what_chance_can_bring_is_too_close_to_tell():
+    few, base = suites(mcq=0.285, p_over_n=0.9, n=200), suites(mcq=0.282, n=200)
+    few["mcq"]["n"] = base["mcq"]["n"] = 600
+    assert outcome(few, base)[0] == (
+        "Better after the adaptation: true negated captions over false ones (57.1 → 90.0 %, which a shortcut can win "
+        "too). Nothing that was measured became worse. "
+        "Too close to tell, with so few questions: multiple choice on negation (28.2 → 28.5 %)."
+    )
+    # Of 149 pictures, 60.4 and 71.0 % are 1.94 standard deviations apart, 60.4 and 72.0 % 2.13.
+    for share, sure in ((0.71, False), (0.72, True)):
+        before, after = ({"classification": {"acc1": acc1, "n_images": 149}} for acc1 in (0.604, share))
+        assert outcome(after, before)[0].startswith("Better") is sure
+
+
 def test_a_change_smaller_than_is_printed_is_none():
     assert outcome(suites(mcq=0.34204), suites())[0] == (
         "Nothing that was measured became better. Nothing that was measured became worse."

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from litotes.evaluate.report import MINUS
 
@@ -39,29 +39,61 @@ def outcome(adapted: Suites, base: Suites) -> tuple[str, ...]:
     """What an adaptation brought and what it cost; whether negation itself was learnt; how far chance could reach.
 
     adapted, base: of the same questions. Each is a sentence or two and left out where nothing was asked of it; a
-    change smaller than is printed is none. Negation counts as learnt only where chance does not reach.
+    change smaller than is printed is none, and a change of a share that chance could bring is told apart. Negation
+    counts as learnt only where chance does not reach.
     """
-    better, worse = _changed(adapted, base, _ASKED, 1), _changed(adapted, base, _ASKED, -1)
+    better, worse, unsure = ([change.text for change in some] for some in _by_direction(adapted, base))
     gains = f"Better after the adaptation: {joined(better)}." if better else "Nothing that was measured became better."
     costs = f"The price, worse than before: {joined(worse)}." if worse else "Nothing that was measured became worse."
-    return tuple(part for part in (f"{gains} {costs}", _negation_itself(adapted, base), _chance(adapted)) if part)
+    doubt = f" Too close to tell, with so few questions: {joined(unsure)}." if unsure else ""
+    return tuple(
+        part for part in (f"{gains} {costs}{doubt}", _negation_itself(adapted, base), _chance(adapted)) if part
+    )
 
 
 def losses(model: Suites, base: Suites) -> list[str]:
     """What got worse than the base outside negation, as printed figures; a smaller change than is printed is none."""
-    return _changed(model, base, _ELSEWHERE, -1)
+    return [change.text for change in _changed(model, base, _ELSEWHERE) if not change.rose]
 
 
-def _changed(model: Suites, base: Suites, measures: tuple[_Measure, ...], sign: int) -> list[str]:
-    """Measures that rose (sign 1) or fell (-1), with their figures."""
+class _Change(NamedTuple):
+    """A measure with its figures; ``sure``: it is a share, and chance does not reach so far, or it is a sum."""
+
+    text: str
+    rose: bool
+    sure: bool
+
+
+def _by_direction(adapted: Suites, base: Suites) -> tuple[list[_Change], list[_Change], list[_Change]]:
+    """What became better, what worse, and what is too close to tell."""
+    found = _changed(adapted, base, _ASKED)
+    sure = [change for change in found if change.sure]
+    return [c for c in sure if c.rose], [c for c in sure if not c.rose], [c for c in found if not c.sure]
+
+
+def _changed(model: Suites, base: Suites, measures: tuple[_Measure, ...]) -> list[_Change]:
+    """Measures that rose or fell by what is printed."""
     found = []
     for name, (suite, key), factor, form in measures:
         if suite not in base:
             continue
         before, after = factor * base[suite][key], factor * model[suite][key]
-        if sign * round(after - before, 1) > 0 and f"{before:.1f}" != f"{after:.1f}":
-            found.append(f"{name} ({form.format(f'{before:.1f}', f'{after:.1f}')})")
+        if round(after - before, 1) and f"{before:.1f}" != f"{after:.1f}":
+            text = f"{name} ({form.format(f'{before:.1f}', f'{after:.1f}')})"
+            sure = key == "rsum" or _is_sure(base[suite][key], model[suite][key], _questions(base[suite]))
+            found.append(_Change(text, after > before, sure))
     return found
+
+
+def _questions(suite: Mapping[str, Any]) -> int:
+    """How many questions a share is of; 0 where that is not told."""
+    return suite.get("n") or suite.get("queries") or suite.get("n_images") or 0
+
+
+def _is_sure(before: float, after: float, count: int) -> bool:
+    """Whether two shares differ by more than 1.96 standard deviations; as if of different questions, to be careful."""
+    spread = before * (1 - before) + after * (1 - after)
+    return not count or abs(after - before) > 1.96 * math.sqrt(spread / count)
 
 
 def _negation_itself(adapted: Suites, base: Suites) -> str:
