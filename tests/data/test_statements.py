@@ -208,9 +208,9 @@ def test_one_thing_and_no_allowed_pair():
 def test_nothing_to_choose():
     with pytest.raises(UserError, match="without objects"):
         choose_things([], VOCABULARY, rng())
-    with pytest.raises(UserError, match="larger vocabulary"):
+    with pytest.raises(UserError, match="list the things of more pictures"):
         choose_things(["cat", "owl"], ["cat", "owl"], rng())
-    with pytest.raises(UserError, match="larger vocabulary"):
+    with pytest.raises(UserError, match="list the things of more pictures"):
         choose_things(["cat"], VOCABULARY, rng(), lambda x, y: x == y)
 
 

@@ -156,7 +156,7 @@ def test_first_of_the_aliases_that_is_there(tmp_path):
     assert title_of(table, "objects", " IMAGE ") == "Image" and title_of(table, "objects") is None
     with pytest.raises(UserError) as error:
         column(table, "objects", "nouns")
-    assert "one of objects, nouns" in error.value.expected and "Image, text, caption" in error.value.got
+    assert "one of the columns objects, nouns" in error.value.expected and "Image, text, caption" in error.value.got
 
 
 def test_one_column(tmp_path):
