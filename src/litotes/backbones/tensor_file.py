@@ -1,6 +1,5 @@
 """Named tensors from a file, without running anything that the file holds."""
 
-import hashlib
 import pickle
 import re
 import warnings
@@ -16,6 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from litotes.backbones.torchscript import is_torchscript, read_torchscript
+from litotes.data.images import sha256_of_file
 from litotes.errors import UserError
 
 WRAPPERS = ("state_dict", "model", "model_state_dict")
@@ -125,8 +125,7 @@ def _require_content(path: Path) -> None:
 def _require_hash(path: Path, sha256: str | None) -> None:
     if sha256 is None:
         return
-    with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = sha256_of_file(path)
     if found != sha256.lower():
         raise UserError(
             got=f"{path} with sha256 {found}",

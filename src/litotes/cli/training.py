@@ -1,7 +1,7 @@
 """The work of ``litotes train``: from settings to adapter and report."""
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -297,8 +297,7 @@ def _lora(lora: LoraSettings, towers: str, settings: Settings) -> LoraSettings:
 
 def _refuse_hanclip_options(settings: Settings) -> None:
     """Options that would change nothing; curvature and norm still place the points of the report."""
-    plain = {field.name: field.default for field in fields(Settings)}
-    given = [flag(name) for name in ("alpha", "temperature", "reading") if getattr(settings, name) != plain[name]]
+    given = _given(settings, ("alpha", "temperature", "reading"))
     if given:
         raise UserError(
             got=f"{', '.join(given)} with a loss that has neither HCO nor ATNL (recipe {settings.recipe})",
@@ -307,9 +306,13 @@ def _refuse_hanclip_options(settings: Settings) -> None:
         )
 
 
+def _given(settings: Settings, names: tuple[str, ...]) -> list[str]:
+    """Those of the options that were given another value than their default."""
+    return [flag(name) for name in names if getattr(settings, name) != getattr(Settings, name)]
+
+
 def _refuse_adapter_options(settings: Settings) -> None:
-    names = ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets")
-    given = ["--" + name.replace("_", "-") for name in names if getattr(settings, name) is not None]
+    given = _given(settings, ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets"))
     if given:
         raise UserError(
             got=f"--full with {', '.join(given)}",

@@ -1,6 +1,5 @@
 """CC-Neg in its published layout: a pickle that is read once, safely, and the split by position."""
 
-import hashlib
 import os
 import pickle
 import re
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from litotes.data.images import ImageFiles
+from litotes.data.images import ImageFiles, sha256_of_file
 from litotes.data.quadruplets import Quadruplets, template_captions
 from litotes.data.tables import CAPTION, IMAGE, NEGATED, column, read_table
 from litotes.errors import UserError
@@ -97,7 +96,7 @@ def convert_cc_neg(source: str | Path, out: str | Path) -> Path:
         columns["filepath"].append(file.removeprefix(PREFIX))
         columns["caption"].append(caption)
         columns["negated_caption"].append(negated)
-    table = pa.table(columns).replace_schema_metadata({_SOURCE_KEY: _sha256(path)})
+    table = pa.table(columns).replace_schema_metadata({_SOURCE_KEY: sha256_of_file(path)})
     part = target.with_name(target.name + ".part")
     try:
         pq.write_table(table, part)
@@ -127,7 +126,7 @@ def _converted(path: Path) -> Path:
             recorded = (pq.read_schema(table).metadata or {}).get(_SOURCE_KEY.encode(), b"").decode()
         except (pa.ArrowException, OSError):
             recorded = ""
-        if recorded == _sha256(path):
+        if recorded == sha256_of_file(path):
             return table
         if not recorded:
             raise UserError(
@@ -189,8 +188,3 @@ def _choose(first: int, last: int, count: int | None, seed: int) -> list[int]:
 
 def _commas(text: str, remove: bool) -> str:
     return text.replace(",", "") if remove else text
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -98,8 +98,7 @@ class ImageFiles(Pictures):
         """Return the SHA-256 of the file's bytes; each file is hashed once."""
         file = self._files[i]
         if file not in self._digests:
-            with Path(file).open("rb") as stream:
-                self._digests[file] = hashlib.file_digest(stream, "sha256").hexdigest()
+            self._digests[file] = sha256_of_file(Path(file))
         return self._digests[file]
 
 
@@ -194,6 +193,12 @@ def _inside(root: Path, name: str, bounded: bool) -> str:
             "name a folder above all pictures as the image root (--images-root), or shorten the paths",
         )
     return file
+
+
+def sha256_of_file(path: Path) -> str:
+    """SHA-256 of a file's bytes, read piece by piece."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _is(file: str, known: dict[str, bool]) -> bool:

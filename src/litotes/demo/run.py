@@ -28,7 +28,7 @@ from litotes.demo.searching import denial_search, fits, query
 from litotes.demo.sets import Evaluation, evaluation, training_quadruplets
 from litotes.demo.story import Disc, Hit, Option, Question, Search, Story
 from litotes.errors import UserError
-from litotes.evaluate.features import Encoder, Remembering
+from litotes.evaluate.features import Encoder, Remembering, remembering
 from litotes.evaluate.geometry import Geometry
 from litotes.evaluate.plots import loss_terms
 from litotes.evaluate.suite import run_suites
@@ -92,7 +92,7 @@ def run_demo(folder: Path, config: DemoConfig, say: Callable[[str], None]) -> Pa
 
 def summary(model: Encoder, held: Evaluation) -> dict[str, object]:
     """The figures of one model under the keys of report.json; fractions 0-1, ``rsum`` in percent."""
-    memory = model if isinstance(model, Remembering) else Remembering(model)
+    memory = remembering(model)
     found = run_suites(memory, held.suites)
     geometry = found["geometry"]
     kept = {name: _plain(found[name]) for name in _KEPT}

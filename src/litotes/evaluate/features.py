@@ -94,6 +94,11 @@ class Remembering:
         return count if isinstance(count, int) else 0
 
 
+def remembering(encoder: Encoder) -> Remembering:
+    """The encoder as one that remembers; one that does already is taken as it is, with what it holds."""
+    return encoder if isinstance(encoder, Remembering) else Remembering(encoder)
+
+
 def picture_digests(pictures: Pictures) -> list[str]:
     """Digests of the contents, in order."""
     return [pictures.digest(i) for i in range(len(pictures))]

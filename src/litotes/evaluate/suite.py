@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from litotes.data.images import Pictures
 from litotes.errors import UserError
-from litotes.evaluate.features import Encoder, Remembering, picture_digests
+from litotes.evaluate.features import Encoder, Remembering, picture_digests, remembering
 
 Result = dict[str, object]
 
@@ -62,7 +62,7 @@ def run_suites(encoder: Encoder, suites: Sequence[Suite]) -> dict[str, Result]:
     names = [suite.name for suite in suites]
     if len(set(names)) < len(names):
         raise UserError(got=f"suites named {', '.join(names)}", expected="different names", do="rename one of them")
-    memory = encoder if isinstance(encoder, Remembering) else Remembering(encoder)
+    memory = remembering(encoder)
     return {suite.name: _run(suite, memory) for suite in suites}
 
 

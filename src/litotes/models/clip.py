@@ -135,17 +135,11 @@ def new_clip(vision: Sizes, text: Sizes, projection: int, *, eos: int, bos: int,
     ``eos`` must not be 2: transformers then pools at the largest id instead of the first end token. Other errors:
     sizes that do not fit each other.
     """
-    try:
+    with _fitting_sizes("choose for instance a width of 128 and pictures of 64 pixels"):
         config = _configuration(vision, text, projection, activation="quick_gelu", eos=eos, bos=bos)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return ClipEncoder(CLIPModel(config)).eval()
-    except _UNFIT as error:
-        raise UserError(
-            got=f"sizes that fit no model: {error}",
-            expected="widths that are multiples of the number of heads, all sizes above 0",
-            do="choose for instance a width of 128 and pictures of 64 pixels",
-        ) from error
 
 
 def clip_of_state(
@@ -157,22 +151,29 @@ def clip_of_state(
     towers, as transformers spells it. Errors: sizes that do not fit each other; names or shapes in ``state`` that are
     not the model's raise RuntimeError, since who calls has made them.
     """
-    try:
+    with _fitting_sizes("take the file of a whole CLIP"):
         config = _configuration(vision, text, projection, activation=activation, eos=eos, bos=bos)
         with torch.device("meta"):
             clip = CLIPModel(config)
-    except _UNFIT as error:
-        raise UserError(
-            got=f"sizes that fit no model: {error}",
-            expected="widths that are multiples of the number of heads, all sizes above 0",
-            do="take the file of a whole CLIP",
-        ) from error
     clip.load_state_dict(dict(state), strict=True, assign=True)
     # The counters of positions are in no state dict, and stay without numbers otherwise.
     for name, buffer in list(clip.named_buffers()):
         module, _, kind = name.rpartition(".")
         clip.get_submodule(module).register_buffer(kind, torch.arange(buffer.shape[-1])[None], persistent=False)
     return ClipEncoder(clip).eval()
+
+
+@contextmanager
+def _fitting_sizes(do: str) -> Iterator[None]:
+    """Turns what transformers raises on sizes that fit no model into an error that says what to ``do``."""
+    try:
+        yield
+    except _UNFIT as error:
+        raise UserError(
+            got=f"sizes that fit no model: {error}",
+            expected="widths that are multiples of the number of heads, all sizes above 0",
+            do=do,
+        ) from error
 
 
 def _configuration(vision: Sizes, text: Sizes, projection: int, *, activation: str, eos: int, bos: int) -> CLIPConfig:

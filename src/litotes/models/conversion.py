@@ -1,9 +1,9 @@
 """A file of weights in, a folder in transformers' layout out."""
 
-import hashlib
 import json
 from pathlib import Path
 
+from litotes.data.images import sha256_of_file
 from litotes.errors import UserError
 from litotes.models.matcher import load_matcher, matcher_of_file
 from litotes.models.state_dict_file import Activation, Backbone, load_state_dict_file
@@ -48,9 +48,12 @@ def convert(
         save_tensors(
             {name: tensor.contiguous() for name, tensor in backbone.mask_network.items()}, folder / MASK_NETWORK
         )
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    record = {"file": path.name, "sha256": digest, "family": backbone.family, "notes": list(backbone.notes)}
+    record = {
+        "file": path.name,
+        "sha256": sha256_of_file(path),
+        "family": backbone.family,
+        "notes": list(backbone.notes),
+    }
     (folder / SOURCE_RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     if load_matcher(folder).fingerprint != matcher.fingerprint:
         raise RuntimeError(f"{folder} does not hold the model of {path}")

@@ -23,7 +23,7 @@ from litotes.geometry.numerics import (
     require_finite,
     require_positive,
 )
-from litotes.objectives.space import require_choice
+from litotes.objectives.space import require_choice, require_choices
 from litotes.objectives.vacsr import PairSample
 
 Layout = Literal["shared", "per_component", "separate"]
@@ -80,8 +80,7 @@ class AdapterConfig:
             "choice": Choice,
             "log_var": LogVar,
         }
-        for name, choice in choices.items():
-            require_choice(name, getattr(self, name), get_args(choice))
+        require_choices(self, choices)
         for name in ("features", "hidden", "latent", "components", "decoder_hidden", "bottleneck"):
             size = getattr(self, name)
             if size is not None and size < 1:
@@ -186,7 +185,7 @@ class VariationalAdapter(nn.Module):
             if decoded == "mean_of_decoded":
                 return (weights * self.decode(mean)).sum(-1)
             if decoded == "argmax":
-                weights = one_hot(weights.argmax(-1), weights.shape[-1]).to(weights)
+                weights = _at_largest(weights)
             return self.decode((weights.unsqueeze(-1) * mean).sum(-2))
 
     def decode(self, draw: Float[Tensor, "*pairs d"]) -> Float[Tensor, "*pairs"]:
@@ -271,7 +270,7 @@ def gumbel_choice(
     if choice == "soft":
         return soft
     # The bracket is exactly 0, so that the rows stay exactly one-hot.
-    return one_hot(soft.argmax(-1), soft.shape[-1]).to(soft) + (soft - soft.detach())
+    return _at_largest(soft) + (soft - soft.detach())
 
 
 def mix(
@@ -308,7 +307,7 @@ def uncertainty(
     require_choice("summary", summary, get_args(Summary))
     mean, log_var, weights = pairs
     if spread == "argmax":
-        weights = one_hot(weights.argmax(-1), weights.shape[-1]).to(weights)
+        weights = _at_largest(weights)
     share = weights.unsqueeze(-1)
     variance = (share * log_var.exp()).sum(-2)
     if spread == "total":
@@ -337,6 +336,11 @@ def new_decoder(config: AdapterConfig) -> nn.Sequential:
 def parameter_count(module: nn.Module) -> int:
     """Numbers in all parameters of a module."""
     return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _at_largest(weights: Tensor) -> Tensor:
+    """One at the largest of the last axis, the first among equals, 0 elsewhere."""
+    return one_hot(weights.argmax(-1), weights.shape[-1]).to(weights)
 
 
 def _norm(config: AdapterConfig, size: int) -> list[nn.Module]:

@@ -4,6 +4,7 @@ Shared by HCO, ATNL, their sum and the own-option term, so that one setting mean
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar, get_args
 
@@ -47,8 +48,7 @@ class SpaceConfig:
     cosine_slope: float = SENSITIVITY
 
     def __post_init__(self) -> None:
-        require_choice("norm", self.norm, get_args(Norm))
-        require_choice("distance", self.distance, get_args(Distance))
+        require_choices(self, {"norm": Norm, "distance": Distance})
         require_positive(curvature=self.curvature, clip_norm=self.clip_norm, cosine_slope=self.cosine_slope)
         if isinstance(self.temperature, str):
             require_choice("temperature", self.temperature, ("model", "a positive number"))
@@ -142,6 +142,12 @@ def hyperbolic_temperature(
     """
     require_positive(cosine_temperature=cosine_temperature, slope=slope, sharpening=sharpening)
     return cosine_temperature * slope / sharpening
+
+
+def require_choices(settings: object, choices: Mapping[str, object]) -> None:
+    """Refuse settings of which one is not among its choices; choices: the ``Literal`` type of each, by its name."""
+    for name, choice in choices.items():
+        require_choice(name, getattr(settings, name), get_args(choice))
 
 
 def require_choice(name: str, value: object, choices: tuple[object, ...]) -> None:

@@ -16,7 +16,7 @@ from torch.nn.functional import logsigmoid
 from litotes.errors import UserError
 from litotes.geometry.numerics import at_least_float32, bounded, full_precision, narrow, require_finite, widen
 from litotes.objectives.pairs import PairReduction, require_pairs
-from litotes.objectives.space import require_choice
+from litotes.objectives.space import require_choice, require_choices
 
 ReconGradient = Literal["straight_through", "exact"]
 KlReduction = Literal["mean", "sum"]
@@ -83,8 +83,7 @@ class VacsrConfig:
             "hardest": Hardest,
             "directions": Directions,
         }
-        for name, choice in choices.items():
-            require_choice(name, getattr(self, name), get_args(choice))
+        require_choices(self, choices)
         for name in ("recon_weight", "kl_weight", "sigma_positive_weight", "sigma_negative_weight"):
             _require_between(name, float(getattr(self, name)), 0.0, math.inf)
         _require_between("negative_target", float(self.negative_target), 0.0, 1.0)
