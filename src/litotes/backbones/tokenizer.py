@@ -128,7 +128,8 @@ def _writable(text: str) -> str:
     return text
 
 
-def _load(folder: Path) -> Any:  # noqa: ANN401 (transformers' own class, whose types are not followed)
+def require_tokenizer_files(folder: Path) -> None:
+    """Refuse a folder that holds no vocabulary, without reading it."""
     pair = (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file()
     if not pair and not (folder / "tokenizer.json").is_file():
         raise UserError(
@@ -136,6 +137,10 @@ def _load(folder: Path) -> Any:  # noqa: ANN401 (transformers' own class, whose 
             "vocab.json with merges.txt, or tokenizer.json",
             "name the model's folder, or copy its tokenizer files there",
         )
+
+
+def _load(folder: Path) -> Any:  # noqa: ANN401 (transformers' own class, whose types are not followed)
+    require_tokenizer_files(folder)
     try:
         return CLIPTokenizer.from_pretrained(str(folder), local_files_only=True)
     except Exception as error:  # the tokenizers library raises bare Exception on malformed files

@@ -20,7 +20,10 @@ class Settings:
     """What to adapt, on what, how, and what to measure before and after.
 
     Model and data:
-    model: folder of a CLIP in transformers' layout
+    model: folder of a CLIP in transformers' layout; or a file of weights of a CLIP, LongCLIP, HiMo-CLIP or SmartCLIP
+        (.pt, .safetensors), with --vocabulary
+    vocabulary: folder of the tokenizer files, for a model that is a file; none by default
+    activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says
     train_data: table (CSV, TSV, JSONL, parquet) with filepath, caption, negated_caption and, at will,
         negated_positive and objects ("cat|boat": all things in the picture); or CC-Neg as converted by
         ``litotes data convert-cc-neg`` (then say --cc-neg)
@@ -93,6 +96,8 @@ class Settings:
     model: Path
     train_data: Path
     output: Path
+    vocabulary: Path | None = None
+    activation: Literal["quick_gelu", "gelu"] | None = None
     objects_from: Literal["column", "captions"] = "column"
     images_root: Path | None = None
     cc_neg: bool = False

@@ -22,9 +22,9 @@ from litotes.errors import UserError, together
 from litotes.evaluate.command import require_device
 from litotes.evaluate.report import write_comparison_report
 from litotes.evaluate.results import write_json
-from litotes.models.clip import local_folder
+from litotes.models.loading import load_backbone, require_source
 from litotes.models.lora import ALL_LINEAR, ATTENTION, LoraSettings, describe, save_adapter
-from litotes.models.matcher import Matcher, load_matcher
+from litotes.models.matcher import Matcher
 from litotes.objectives.hanclip import HanclipConfig
 from litotes.places import require_folder_place
 from litotes.train.checkpoint import require_same_settings
@@ -78,15 +78,16 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
     require_useful_steps(len(train_part), recipe.loop.batch_size, recipe.loop.drop_last)
     recipe = with_reachable_rate(recipe, len(train_part), settings)
     options = own_statements(train_part, settings) if recipe.states else None
-    find_model = partial(local_folder, settings.model, settings.allow_network)
+    where: dict[str, Any] = {key: getattr(settings, key) for key in ("vocabulary", "activation", "allow_network")}
+    find_model = partial(require_source, settings.model, **where)
     questions: Questions = together(partial(report_suites, data, held, settings), find_model)[0]
     warnings = [*notes, *data_notes(train_part, recipe.loop.batch_size)]
-    matcher = load_matcher(settings.model, device=settings.device, allow_network=settings.allow_network)
+    matcher = load_backbone(settings.model, device=settings.device, **where)
     write_json(settings.output / "config.json", recorded)
     recipe = scaled(recipe, matcher, train_part)
     suites = [*questions.suites, geometry_suite(held, recipe)]
     screen.print(_opening(train_part, held, recipe, settings), highlight=False, soft_wrap=True)
-    for warning in warnings:
+    for warning in (*matcher.notes, *warnings):
         screen.print(f"note: {warning}", highlight=False, markup=False)
     extra: dict[str, object] = {"seed": settings.seed, "recipe": settings.recipe}
     if settings.objects_from == "captions":

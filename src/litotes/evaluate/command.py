@@ -20,10 +20,10 @@ from litotes.evaluate.report import sections
 from litotes.evaluate.results import file_name, result_record, write_json
 from litotes.evaluate.suite import Suite, run_suites
 from litotes.evaluate.verdict import outcome
-from litotes.models.clip import local_folder
 from litotes.models.features import image_features
+from litotes.models.loading import load_backbone, require_source
 from litotes.models.lora import load_adapter, require_adapter_files
-from litotes.models.matcher import Matcher, load_matcher
+from litotes.models.matcher import Matcher
 from litotes.places import require_file_place, require_folder_place
 
 _COLOURS = {"better": "green", "worse": "red"}
@@ -142,7 +142,7 @@ def _notes_of_all(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _notes(record: Mapping[str, Any]) -> list[str]:
-    notes = []
+    notes = list(record.get("model_notes", ()))
     if record["captions_truncated"]:
         notes.append(f"{record['captions_truncated']} captions were cut to {record['context_length']} tokens")
     for name, result in record["suites"].items():
@@ -158,17 +158,19 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
 
 def _require_model(config: EvaluateConfig) -> None:
     """Refuse a model or an adapter that is not there; nothing is fetched or loaded."""
-    if not config.allow_network:
-        local_folder(config.model)
+    require_source(
+        config.model, vocabulary=config.vocabulary, activation=config.activation, allow_network=config.allow_network
+    )
     if config.adapter is not None:
         require_adapter_files(config.adapter)
 
 
 def _matcher(config: EvaluateConfig, adapter: Path | None) -> Matcher:
     require_device(config.device)
-    matcher = load_matcher(
-        config.model, device=config.device, truncation=config.truncation, allow_network=config.allow_network
-    )
+    matcher = load_backbone(
+        config.model, vocabulary=config.vocabulary, activation=config.activation, device=config.device,
+        truncation=config.truncation, allow_network=config.allow_network,
+    )  # fmt: skip
     if adapter is not None:
         load_adapter(matcher, adapter, any_base=config.any_base)
     return matcher

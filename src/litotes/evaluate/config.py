@@ -13,7 +13,10 @@ class EvaluateConfig:
 
     At least one of ``choice``, ``retrieval``, ``negated_retrieval`` and ``classification`` is given.
 
-    model: folder of the model, tokenizer and picture transform in transformers' layout.
+    model: folder of the model, tokenizer and picture transform in transformers' layout; or a file of weights of a
+        CLIP, LongCLIP, HiMo-CLIP or SmartCLIP (.pt, .safetensors), with --vocabulary.
+    vocabulary: folder of the tokenizer files, for a model that is a file; none by default.
+    activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says.
     adapter: folder of a LoRA adapter to mount on the model; none by default.
     any_base: take an adapter that does not name its base model; off by default.
     adapted_only: with an adapter, leave out the base, which is measured beside it otherwise; half the time.
@@ -37,6 +40,8 @@ class EvaluateConfig:
     """
 
     model: Path
+    vocabulary: Path | None = None
+    activation: Literal["quick_gelu", "gelu"] | None = None
     adapter: Path | None = None
     any_base: bool = False
     adapted_only: bool = False

@@ -27,7 +27,8 @@ class Matcher:
 
     ``encode_images`` and ``encode_texts`` give un-normalised float32 embeddings [n, d] without gradient, in eval
     mode. Texts are sorted by length and trimmed to the longest of their batch, which changes nothing but the time.
-    Training calls ``encoder`` directly, with ``pixels`` and ``tokenizer`` for its inputs.
+    Training calls ``encoder`` directly, with ``pixels`` and ``tokenizer`` for its inputs. ``notes``: what a person
+    should know of a model that was read from a file.
     """
 
     def __init__(self, encoder: ClipEncoder, tokenizer: TextTokenizer, preprocess: Preprocess, name: str) -> None:
@@ -36,6 +37,7 @@ class Matcher:
         self.preprocess = preprocess
         self.name = name
         self.adapter: str | None = None
+        self.notes: tuple[str, ...] = ()
 
     @property
     def base(self) -> str:
@@ -102,6 +104,7 @@ class Matcher:
         return {
             "model": self.name,
             "base_sha256": self.base,
+            "model_notes": list(self.notes),
             "adapter": self.adapter,
             "fingerprint": self.fingerprint,
             "activation": self.encoder.activation,
@@ -159,15 +162,19 @@ def load_matcher(
     return Matcher(encoder, tokenizer, preprocess, name=Path(source).name)
 
 
-def matcher_of_file(backbone: Backbone, vocabulary: str | Path, name: str) -> Matcher:
+def matcher_of_file(
+    backbone: Backbone, vocabulary: str | Path, name: str, *, truncation: Truncation = "truncate"
+) -> Matcher:
     """A matcher of a backbone that was read from a file, which holds no vocabulary, with that of a folder.
 
-    ``vocabulary``: a folder with tokenizer files. Errors: those of ``TextTokenizer``; a vocabulary that is larger than
-    the model's, or whose end token is not the model's.
+    ``vocabulary``: a folder with tokenizer files. The backbone's notes go along. Errors: those of ``TextTokenizer``; a
+    vocabulary that is larger than the model's, or whose end token is not the model's.
     """
-    tokenizer = TextTokenizer(vocabulary, backbone.encoder.context_length)
+    tokenizer = TextTokenizer(vocabulary, backbone.encoder.context_length, truncation=truncation)
     _require_fit(backbone.encoder, tokenizer, backbone.preprocess, Path(vocabulary))
-    return Matcher(backbone.encoder, tokenizer, backbone.preprocess, name)
+    matcher = Matcher(backbone.encoder, tokenizer, backbone.preprocess, name)
+    matcher.notes = backbone.notes
+    return matcher
 
 
 def _require_fit(encoder: ClipEncoder, tokenizer: TextTokenizer, preprocess: Preprocess, folder: Path) -> None:

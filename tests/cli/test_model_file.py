@@ -1,0 +1,59 @@
+"""``litotes train`` and ``litotes evaluate`` on a file of weights: as on the folder that is made of it."""
+
+import json
+
+import pytest
+import torch
+from drawn_table import litotes, table, write
+
+from litotes.backbones.train_tokenizer import train_tokenizer
+from reference.openai_clip import ReferenceClip
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    return table(tmp_path_factory.mktemp("drawn"))
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """A SmartCLIP and its vocabulary: what ``--model`` and ``--vocabulary`` say."""
+    folder = tmp_path_factory.mktemp("given")
+    ids = train_tokenizer(["a red ball and a blue box", "a ball but no box"] * 3, 600, folder / "vocabulary")
+    model = ReferenceClip(ids=ids, context=248, long=True, mask=True, dimension=128)
+    torch.save(model.state_dict(), folder / "smart.pt")
+    return {"model": folder / "smart.pt", "vocabulary": folder / "vocabulary"}
+
+
+def figures(path):
+    record = json.loads(path.read_text())
+    return [{k: v for k, v in model["suites"]["mcq"].items() if k != "wall_s"} for model in (record, record["base"])]
+
+
+def test_an_adapter_of_a_file_is_one_of_the_folder_too(given, pairs, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    run, rows = tmp_path / "run", ["00.png", 0, "a ball", "no ball", "positive"]
+    short = {"val_fraction": 0.34, "batch_size": 4, "steps": 2, "warmup": 0, "lora_dropout": 0}
+    assert litotes("train", **given, train_data=pairs, output=run, **short) == 0
+    assert "note: family: SmartCLIP with" in capsys.readouterr().out
+    columns = ["image_path", "correct_answer", "caption_0", "caption_1", "correct_answer_template"]
+    asked = {"choice": write(pairs.parent / "mcq.csv", [rows], columns), "adapter": run / "adapter"}
+    assert litotes("evaluate", **given, **asked, output=tmp_path / "file.json") == 0
+    shown = capsys.readouterr().out
+    assert shown.count("SmartCLIP's weights are CC-BY-NC-4.0") == 1
+    words, folder = given["vocabulary"], tmp_path / "folder"
+    assert litotes("convert", source=given["model"], vocabulary=words, output=folder) == 0
+    assert litotes("evaluate", model=folder, **asked, output=tmp_path / "folder.json") == 0
+    assert figures(tmp_path / "file.json") == figures(tmp_path / "folder.json")
+    records = [json.loads((tmp_path / f"{name}.json").read_text()) for name in ("file", "folder")]
+    assert records[0]["fingerprint"] == records[1]["fingerprint"] != records[0]["base"]["fingerprint"]
+    assert (records[0]["model"], records[1]["model_notes"]) == ("smart", [])
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_a_file_without_its_vocabulary_is_refused_before_any_work(command, given, pairs, tmp_path, capsys):
+    wanted = {"train": {"train_data": pairs, "output": tmp_path / "o"}, "evaluate": {"retrieval": pairs}}[command]
+    assert litotes(command, model=given["model"], **wanted) == 2
+    assert "smart.pt, a file of weights, which holds no vocabulary" in (shown := capsys.readouterr().err)
+    assert "add --vocabulary FOLDER" in shown
+    assert not (tmp_path / "o").exists()
