@@ -27,6 +27,7 @@ COMMANDS = {
     "pretrain": Command("litotes.cli.pretrain", "pretrain a small CLIP from scratch on pictures with captions"),
     "train": Command("litotes.cli.train", "adapt a CLIP model to negation on your pictures and captions"),
     "evaluate": Command("litotes.cli.evaluate", "measure negation, retrieval and classification of a model"),
+    "report": Command("litotes.cli.report", "put results side by side, or beside published figures, as a page"),
     "convert": Command("litotes.cli.convert", "turn a CLIP, LongCLIP, SmartCLIP or HiMo-CLIP file into a model folder"),
     "data convert-cc-neg": Command("litotes.cli.convert_cc_neg", "convert CC-Neg's pickle once, safely, to parquet"),
 }

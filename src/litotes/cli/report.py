@@ -1,0 +1,63 @@
+"""``litotes report``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Results side by side, as a page and as a table on the terminal.
+
+    results: files that litotes evaluate or train wrote, with commas between them; the first model is what the others
+        are compared with
+    published: a published row to compare them with instead, such as "CLIP B/32 + HANCLIP"; it has figures for
+        NegBench's own files, and only these are compared
+    output: the page to write; the same as JSON is written beside it
+    title: heading of the page
+    """
+
+    results: tuple[Path, ...]
+    published: str = ""
+    output: Path = Path("report.html")
+    title: str = "Side by side"
+
+
+def run(settings: Settings) -> None:
+    """Read the results, print their table, write the page."""
+    from rich.console import Console
+
+    from litotes.errors import UserError
+    from litotes.evaluate.command import figures_table
+    from litotes.evaluate.published import published_record
+    from litotes.evaluate.reading import read_records
+    from litotes.evaluate.report import require_same_questions, write_comparison_report
+    from litotes.places import require_file_place
+
+    page, told = settings.output, settings.output.with_suffix(".json")
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise UserError(got=f"--output {page}", expected="the name of a page (.html)", do=f"--output {page}.html")
+    if told.resolve() in {path.resolve() for path in settings.results}:
+        raise UserError(
+            got=f"--output {page}, beside which {told} would be written, one of the results",
+            expected="a name that no result has",
+            do="name another page",
+        )
+    for place in (page, told):
+        require_file_place(place)
+    records = read_records(settings.results)
+    require_same_questions(records)
+    notes = []
+    if settings.published:
+        asked = {name: result for record in records.values() for name, result in record["suites"].items()}
+        row = published_record(settings.published, asked)
+        records = {"published figures": row, **records}
+        notes = [
+            f"The published figures are those of {row['model']} in {row['source']}. "
+            "Activation, precision and picture preparation there may differ from those named below."
+        ]
+    screen = Console()
+    screen.print(figures_table(records, settings.title))
+    for note in notes:
+        screen.print(f"note: {note}", highlight=False, markup=False)
+    write_comparison_report(page, told, records, settings.title, notes)
+    screen.print(f"written to {page} and {told}", highlight=False, soft_wrap=True)

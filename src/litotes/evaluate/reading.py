@@ -1,0 +1,98 @@
+"""Result files, read again."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from litotes.errors import UserError
+from litotes.evaluate.report import sections
+
+MAX_BYTES = 1 << 28
+
+
+def read_records(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """The records of result files by label, in the order of the files; a base before what was adapted from it.
+
+    ``paths``: what ``litotes evaluate`` wrote, or the report.json of ``litotes train``. Labels: of one file "base" and
+    "adapted", or the file's name where it holds one model; of several, the name of each file without its ending (of a
+    report.json, that of its folder), and "NAME: base" for the base that it holds besides. A model that stands in
+    several files with the same questions is shown once.
+
+    Errors: a file that is not there, is no JSON, or no whole result; two files of one name.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        for label, record in _models(path).items():
+            name = (label or _name(path)) if len(paths) == 1 else _label(path, label)
+            if name in found:
+                raise UserError(
+                    got=f"two results named {name}, the second in {path}",
+                    expected="every file with a name of its own, since the names head the columns",
+                    do="rename one of them",
+                )
+            if not any(_is_same(record, other) for other in found.values()):
+                found[name] = record
+    return found
+
+
+def _label(path: Path, label: str) -> str:
+    return _name(path) if label in ("", "adapted") else f"{_name(path)}: {label}"
+
+
+def _name(path: Path) -> str:
+    return path.absolute().parent.name if path.stem == "report" else path.stem
+
+
+def _models(path: Path) -> dict[str, dict[str, Any]]:
+    """Records of one file by label; "" is the label of a model alone."""
+    content = _json(path)
+    if "models" in content:
+        models = content["models"]
+    elif "base" in content:
+        models = {"base": content["base"], "adapted": {k: v for k, v in content.items() if k != "base"}}
+    else:
+        models = {"": content}
+    try:
+        for record in models.values():
+            hashes = [str(result["split_sha256"]) for result in record["suites"].values()]
+            if not hashes:
+                raise ValueError("no suite in it")
+            sections({"": record})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _no_result(path, f"{type(error).__name__}: {error}") from error
+    return dict(models)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise _no_result(path, f"{path.stat().st_size:,} bytes")
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+    except FileNotFoundError:
+        raise UserError(
+            got=f"no file {path}", expected="a result of litotes evaluate or train", do="check the path"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise _no_result(path, str(error)) from error
+    if not isinstance(content, Mapping):
+        raise _no_result(path, f"a {type(content).__name__}")
+    return dict(content)
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word}, which is no number")
+
+
+def _no_result(path: Path, found: str) -> UserError:
+    return UserError(
+        got=f"{path}: {found}",
+        expected="the JSON that litotes evaluate writes, or the report.json of litotes train",
+        do="name a result file, or measure again",
+    )
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two records are of one model on the same questions."""
+    keys = ("fingerprint", "split_sha256")
+    return all(key in one and one[key] == other.get(key) for key in keys)

@@ -1,0 +1,53 @@
+import json
+
+import pytest
+from drawn_results import record
+from drawn_table import litotes
+
+from litotes.cli import main
+
+
+@pytest.fixture
+def result(tmp_path):
+    (tmp_path / "own.json").write_text(json.dumps(record("x", 0.5) | {"base": record("b", 0.4)}))
+    return tmp_path / "own.json"
+
+
+def test_results_stand_beside_a_published_row(result, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert litotes("report", results=result, published="CLIP B/32 + HANCLIP", output=page, title="Ours <b>") == 0
+    shown = capsys.readouterr().out
+    assert "those of CLIP B/32 + HANCLIP in HANCLIP, Table 1" in " ".join(shown.split())
+    assert "41.8 %" in shown and str(page) in shown.replace("\n", "")
+    text = page.read_text()
+    assert "Ours &lt;b&gt;" in text and "CLIP B/32 + HANCLIP" in text and "350.6" in text
+    told = json.loads((tmp_path / "page.json").read_text())
+    assert list(told["models"]) == ["published figures", "base", "adapted"]
+    assert told["models"]["adapted"]["suites"]["mcq"]["total"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"output": "page.txt"}, "the name of a page"),
+        ({"output": "own.html"}, "one of the results"),
+        ({"published": "CLIP B/23"}, "CLIP B/32"),
+        ({"results": "own.json,none.json"}, "no file none.json"),
+        ({"results": "own.json,own.json"}, "two results named own: base"),
+    ],
+)
+def test_what_cannot_be_told_writes_nothing(options, message, result, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    before = result.read_text()
+    assert litotes("report", **{"results": "own.json", **options}) == 2
+    assert message in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["own.json"] and result.read_text() == before
+
+
+def test_models_of_other_questions_are_not_put_side_by_side(result, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    other = record("y", 0.3)
+    other["suites"]["mcq"]["split_sha256"] = "0" * 64
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    assert main(["report", "--results", "own.json,other.json"]) == 2
+    assert "the same questions" in capsys.readouterr().err

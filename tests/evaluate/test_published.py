@@ -1,0 +1,102 @@
+import json
+
+import pytest
+from drawn_results import NEGATED, QUESTIONS, choice, record, retrieval
+
+from litotes.data.negbench import KNOWN
+from litotes.errors import UserError
+from litotes.evaluate.published import published, published_record
+from litotes.evaluate.reading import read_records
+from litotes.evaluate.report import sections
+
+COUNTS = {"COCO MCQ rephrased": (2032, 1870, 2012), "VOC2007 MCQ rephrased": (682, 2121, 2228)}
+
+
+@pytest.mark.parametrize("name", published())
+def test_a_published_row_agrees_with_itself(name):
+    row = published()[name]
+    assert row.keys() - {"source"} <= set(KNOWN.values()) and len(row) > 1
+    for file, counts in COUNTS.items():
+        if file in row:
+            right = [row[file][kind] * n for kind, n in zip(("positive", "negative", "hybrid"), counts, strict=True)]
+            assert row[file]["total"] == pytest.approx(sum(right) / sum(counts), abs=0.02)
+    retrieval = row.get("COCO retrieval negated rephrased")
+    if retrieval:
+        six = [share for way in ("i2t", "t2i") for share in retrieval[way].values()]
+        assert len(six) == 6 and retrieval["rsum"] == pytest.approx(sum(six), abs=0.05)
+
+
+def test_rows_of_the_paper_and_of_the_benchmark_are_there():
+    rows = published()
+    assert rows["CLIP B/32"]["COCO MCQ rephrased"]["total"] == 39.40
+    assert rows["SmartCLIP L/14 + HANCLIP"]["COCO retrieval negated rephrased"]["rsum"] == 438.51
+    assert rows["NegBench: CLIP OpenAI B/32"]["VOC2007 MCQ rephrased"]["total"] == 38.72
+    assert sum("HANCLIP" in name for name in rows) == 8
+
+
+def test_a_published_row_is_laid_out_like_a_measured_one():
+    suites = {"a": choice(0.5), "b": retrieval(300.0)}
+    row = published_record("CLIP B/32", suites)
+    shown = {
+        line.label: [cell.text for cell in line.cells] + [line.cells[1].difference]
+        for section in sections({"published": row, "own": {"suites": suites}})
+        for line in section.rows
+    }
+    assert shown["Multiple choice, all 5,914"] == ["39.4 %", "50.0 %", "+10.6"]
+    assert shown["Retrieval, negated captions: rSum"] == ["326.4", "300.0", "\N{MINUS SIGN}26.4"]
+    assert shown["Caption → picture, R@1"][0] == "24.9 %"
+
+
+def test_other_questions_are_never_compared_with_published_ones():
+    suites = {"mine": {**choice(0.5), "split_sha256": "0" * 64}, "b": retrieval(300.0)}
+    assert list(published_record("CLIP B/32", suites)["suites"]) == ["b"]
+    with pytest.raises(UserError, match="no suite on a file that CLIP B/32") as fault:
+        published_record("CLIP B/32", {"mine": suites["mine"]})
+    assert "COCO MCQ rephrased" in fault.value.expected
+    with pytest.raises(UserError, match="CLIP B/32"):
+        published_record("CLIP B/3", suites)
+
+
+def test_files_become_columns_with_a_base_shown_once(tmp_path):
+    base, first, second = record("b", 0.4), record("x", 0.5), record("y", 0.6)
+    for name, content in {
+        "one": first | {"base": base},
+        "two": second | {"base": base},
+        "alone": base,
+        "run/report": {"models": {"base": base, "adapted": first}},
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    files = {name: tmp_path / f"{name}.json" for name in ("one", "two", "alone", "run/report")}
+    assert read_records([files["one"]]) == {"base": base, "adapted": first}
+    assert list(read_records([files["alone"]])) == ["alone"]
+    assert list(read_records([files["one"], files["two"]])) == ["one: base", "one", "two"]
+    assert list(read_records([files["alone"], files["run/report"]])) == ["alone", "run"]
+    with pytest.raises(UserError, match="two results named alone"):
+        read_records([files["alone"], files["alone"]])
+
+
+@pytest.mark.parametrize(
+    "content, found",
+    [
+        ("", "Expecting value"),
+        ("[1]", "a list"),
+        ("{}", "KeyError: 'suites'"),
+        ('{"suites": {}}', "no suite in it"),
+        ('{"suites": {"a": {"split_sha256": "x", "task": "mcq", "n": NaN}}}', "NaN, which is no number"),
+        ('{"suites": {"a": {"split_sha256": "x", "task": "other"}}}', "KeyError: 'other'"),
+        ('{"models": [1]}', "AttributeError"),
+        ("[" * 100_000, "recursion"),
+    ],
+)
+def test_what_is_no_result_is_refused_by_the_name_of_its_file(content, found, tmp_path):
+    (tmp_path / "r.json").write_text(content)
+    with pytest.raises(UserError, match=found) as fault:
+        read_records([tmp_path / "r.json"])
+    assert str(tmp_path / "r.json") in fault.value.got
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(UserError, match="no file"):
+        read_records([tmp_path / "r.json"])
+    assert {QUESTIONS, NEGATED} <= KNOWN.keys()
