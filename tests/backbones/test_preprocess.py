@@ -76,6 +76,7 @@ def test_strip_under_the_limit_is_kept_at_a_small_size():
     assert Preprocess(8)(Image.new("L", (1, 9000), 255)).shape == (3, 8, 8)
 
 
+@pytest.mark.filterwarnings("ignore:a picture of more than 8 bits")
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "YCbCr", "I;16", "I", "F"])
 def test_every_pillow_mode_gives_finite_numbers(mode):
     assert Preprocess(8)(Image.new(mode, (11, 9))).isfinite().all()

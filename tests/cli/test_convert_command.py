@@ -56,6 +56,7 @@ def test_a_file_becomes_a_folder_that_other_commands_take(vocabulary, tmp_path, 
         (3, {"activation": "gelu"}, "at most {} ids and end token {}"),
         (0, {"activation": "gelu", "sha256": "00"}, "expected: sha256 00"),
         (0, {"activation": "relu"}, "activation"),
+        (0, {"activation": "gelu", "picture_deviations": "exif,16bits"}, "did you mean '16bit'"),
     ],
 )
 def test_what_does_not_belong_together_writes_nothing(extra, options, message, vocabulary, tmp_path, capsys):
@@ -64,6 +65,18 @@ def test_what_does_not_belong_together_writes_nothing(extra, options, message, v
     assert litotes("convert", source=file, vocabulary=vocabulary, output=tmp_path / "out", **options) == 2
     assert message.format(size, size - 1) in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_picture_deviations_go_with_the_model(vocabulary, tmp_path, capsys):
+    _, file = saved(tmp_path, ids(vocabulary))
+    given = {"source": file, "vocabulary": vocabulary, "activation": "gelu"}
+    assert litotes("convert", **given, output=tmp_path / "plain") == 0
+    assert "as the CLIP reference, without deviations" in capsys.readouterr().out
+    assert litotes("convert", **given, output=tmp_path / "turned", picture_deviations="16bit,exif") == 0
+    assert "with exif, 16bit" in capsys.readouterr().out
+    plain, turned = load_matcher(tmp_path / "plain"), load_matcher(tmp_path / "turned")
+    assert turned.provenance()["preprocessing"]["picture_deviations"] == ["exif", "16bit"]
+    assert plain.preprocess.deviations == () and plain.base == turned.base and plain.fingerprint != turned.fingerprint
 
 
 def test_a_folder_without_vocabulary_is_refused(tmp_path, capsys):

@@ -1,6 +1,7 @@
 """Pictures to tensors with Pillow alone, in the order of the reference CLIP code."""
 
 import json
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from jaxtyping import Float
 from PIL import Image
 from torch import Tensor
 
+from litotes.backbones.deviations import DEVIATIONS, WIDE_MODES, deviate, ordered_deviations
 from litotes.errors import UserError
 
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -35,11 +37,14 @@ class Preprocess:
     of values in [0, 1]. ``mode``: the order of the steps; ``"paper"`` (the only one) is the reference order:
     resize with Pillow's bicubic (longer side truncated, left out when nothing changes), crop at offsets
     rounded half to even, and only then convert to RGB. EXIF orientation is ignored, transparency dropped and
-    16-bit values clipped, as the reference does.
+    values of more than 8 bits clipped (with a warning), as the reference does. ``deviations``: departures from that
+    order by name, out of ``DEVIATIONS``, kept in its order; see :func:`litotes.backbones.deviations.deviate`. They
+    come before the resizing and leave every picture alone that they do not speak of.
 
     Calling it: a PIL picture -> Float[Tensor, "3 size size"], float32. Edges: a picture smaller than ``size``
-    is enlarged. Errors: :class:`UserError` when the resized picture would exceed
-    ``MAX_INTERMEDIATE_PIXELS``, and on settings that are not as above.
+    is enlarged. Errors: :class:`UserError`, with the name of the picture's file where it has one, when the resized
+    picture would exceed ``MAX_INTERMEDIATE_PIXELS`` (before it is made) or a deviation refuses it; and on settings
+    that are not as above.
 
     Source: the CLIP reference transform (Resize, CenterCrop, convert, ToTensor, Normalize); the processors of
     transformers differ from it by one pixel of crop at some sizes, 640 x 427 among them, so are not used.
@@ -49,8 +54,10 @@ class Preprocess:
     mean: tuple[float, float, float] = CLIP_MEAN
     std: tuple[float, float, float] = CLIP_STD
     mode: str = "paper"
+    deviations: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "deviations", ordered_deviations(self.deviations, "the picture deviations"))
         problem = _problem(self.size, self.mean, self.std, self.mode)
         if problem:
             wanted = "a positive size, 3 means, 3 positive deviations, mode 'paper'"
@@ -58,7 +65,12 @@ class Preprocess:
 
     def __call__(self, picture: Image.Image) -> Float[Tensor, "3 size size"]:
         """Prepare one picture; see the class."""
-        square = _crop(_resize(picture, self.size), self.size).convert("RGB")
+        try:
+            _require_whole(picture, self.size)
+            square = _rgb(_crop(_resize(deviate(picture, self.deviations), self.size), self.size))
+        except UserError as error:
+            file = getattr(picture, "filename", "")
+            raise UserError(f"{file}: {error.got}" if file else error.got, error.expected, error.do) from error
         rows = torch.from_numpy(np.array(square, dtype=np.uint8))
         pixels = rows.permute(2, 0, 1).to(torch.float32).div(255)
         mean = torch.tensor(self.mean, dtype=torch.float32).view(3, 1, 1)
@@ -66,7 +78,11 @@ class Preprocess:
         return pixels.sub_(mean).div_(std).contiguous()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings under the names of a Hugging Face ``preprocessor_config.json``."""
+        """Return the settings under the names of a Hugging Face ``preprocessor_config.json``.
+
+        ``picture_deviations`` is there only when there are some, so that a model without keeps its fingerprint.
+        """
+        deviations = {"picture_deviations": list(self.deviations)} if self.deviations else {}
         return {
             "image_processor_type": "CLIPImageProcessor",
             "do_resize": True,
@@ -81,6 +97,7 @@ class Preprocess:
             "image_std": list(self.std),
             "do_convert_rgb": True,
             "preprocess_mode": self.mode,
+            **deviations,
         }
 
     def save(self, folder: str | Path) -> Path:
@@ -111,7 +128,8 @@ class Preprocess:
             raise UserError(f"rescale_factor {config['rescale_factor']} in {path}", "1 / 255", _DO_WRITE)
         mean = _channels(path, "image_mean", config.get("image_mean", CLIP_MEAN))
         std = _channels(path, "image_std", config.get("image_std", CLIP_STD))
-        return cls(size=size, mean=mean, std=std, mode=config.get("preprocess_mode", "paper"))
+        deviations = _names(path, "picture_deviations", config.get("picture_deviations", []))
+        return cls(size, mean, std, mode=config.get("preprocess_mode", "paper"), deviations=deviations)
 
 
 _SIDE_KEYS = {"shortest_edge", "height", "width"}
@@ -132,19 +150,29 @@ def _problem(size: int, mean: tuple[float, ...], std: tuple[float, ...], mode: s
     return "" if mode == "paper" else f"preprocessing mode {mode!r}"
 
 
-def _resize(picture: Image.Image, size: int) -> Image.Image:
-    """Resize so that the shorter side is ``size``; nothing is touched when it is so already."""
+def _longer(picture: Image.Image, size: int) -> int:
+    """The longer side once the shorter one is ``size``."""
+    return int(size * max(picture.size) / min(picture.size))
+
+
+def _require_whole(picture: Image.Image, size: int) -> None:
+    """Refuse a picture without pixels, and one so long that resizing it would take gigabytes."""
     width, height = picture.size
     if min(width, height) < 1:
         raise UserError(f"a picture of {width} x {height} pixels", "at least 1 x 1", "leave the picture out")
-    long = int(size * max(width, height) / min(width, height))
+    long = _longer(picture, size)
     if size * long > MAX_INTERMEDIATE_PIXELS:
         raise UserError(
             f"a picture of {width} x {height} pixels, which resizes to {size} x {long}",
             f"at most {MAX_INTERMEDIATE_PIXELS} pixels before the crop",
             "crop the strip to a more even shape, or leave the picture out",
         )
-    wanted = (size, long) if width <= height else (long, size)
+
+
+def _resize(picture: Image.Image, size: int) -> Image.Image:
+    """Resize so that the shorter side is ``size``; nothing is touched when it is so already."""
+    long = _longer(picture, size)
+    wanted = (size, long) if picture.width <= picture.height else (long, size)
     if wanted == picture.size:
         return picture
     return picture.resize(wanted, Image.Resampling.BICUBIC)
@@ -155,6 +183,18 @@ def _crop(picture: Image.Image, size: int) -> Image.Image:
     left = round((picture.width - size) / 2)
     top = round((picture.height - size) / 2)
     return picture.crop((left, top, left + size, top + size))
+
+
+def _rgb(square: Image.Image) -> Image.Image:
+    if square.mode in WIDE_MODES:
+        warnings.warn(
+            "a picture of more than 8 bits a channel is clipped to white or black, as the CLIP reference does; "
+            'the picture deviation "16bit" scales such pictures instead',
+            stacklevel=3,
+        )
+    if square.mode == "P" and "transparency" in square.info:
+        square = square.convert("RGBA")  # the same colours; Pillow warns of this palette on the straight way
+    return square.convert("RGB")
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -183,3 +223,9 @@ def _channels(path: Path, key: str, value: object) -> tuple[float, float, float]
     if isinstance(value, (list, tuple)) and numbers and len(value) == 3:
         return (float(value[0]), float(value[1]), float(value[2]))
     raise UserError(f"{key} = {value!r} in {path}", "three numbers", _DO_WRITE)
+
+
+def _names(path: Path, key: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
+        return ordered_deviations(value, f"{key} in {path}")
+    raise UserError(f"{key} = {value!r} in {path}", f"a list out of {', '.join(DEVIATIONS)}", _DO_WRITE)

@@ -17,6 +17,8 @@ class Settings:
         says it ("quick_gelu" for weights that descend from OpenAI's); by default what these say
     round_like_reference: round weights to float16, as the reference loaders of these families do; off by default
     sha256: refuse a file with another hash; not checked by default
+    picture_deviations: where pictures are to be read otherwise than the CLIP reference does: some of exif, 16bit,
+        palette, icc, alpha, with commas. Kept with the model, so that all commands do the same; none by default
     """
 
     source: Path
@@ -25,6 +27,7 @@ class Settings:
     activation: Literal["quick_gelu", "gelu"] | None = None
     round_like_reference: bool = False
     sha256: str = ""
+    picture_deviations: tuple[str, ...] = ()
 
 
 def run(settings: Settings) -> None:
@@ -38,6 +41,7 @@ def run(settings: Settings) -> None:
         activation=settings.activation,
         round_like_reference=settings.round_like_reference,
         sha256=settings.sha256 or None,
+        picture_deviations=settings.picture_deviations,
     )
     print("\n".join(f"- {note}" for note in backbone.notes))
     print(f"written to {settings.output}; from here on: litotes evaluate --model {settings.output} ...")

@@ -1,8 +1,11 @@
 """A file of weights in, a folder in transformers' layout out."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from litotes.backbones.deviations import ordered_deviations
 from litotes.data.images import sha256_of_file
 from litotes.errors import UserError
 from litotes.models.matcher import load_matcher, matcher_of_file
@@ -21,17 +24,21 @@ def convert(
     activation: Activation | None = None,
     round_like_reference: bool = False,
     sha256: str | None = None,
+    picture_deviations: Sequence[str] = (),
 ) -> Backbone:
     """Write a model file as a folder that ``load_matcher``, and transformers, take.
 
     ``source``, ``activation``, ``round_like_reference``, ``sha256``: as for ``load_state_dict_file``; ``vocabulary``:
-    folder of the tokenizer files, which are copied. Besides model, tokenizer and picture transform, the folder gets
-    ``litotes_source.json`` (name and sha256 of the file, its family, the notes) and, of a SmartCLIP,
-    ``mask_network.safetensors``. The folder is read again before this returns, and must be the same model.
+    folder of the tokenizer files, which are copied; ``picture_deviations``: names out of
+    ``litotes.backbones.deviations.DEVIATIONS``, kept with the picture transform. Besides model, tokenizer and picture
+    transform, the folder gets ``litotes_source.json`` (name and sha256 of the file, its family, the notes) and, of a
+    SmartCLIP, ``mask_network.safetensors``. The folder is read again before this returns, and must be the same model.
 
-    Errors: :class:`UserError` of reading; ``output`` cannot be written, or holds something already.
+    Errors: :class:`UserError` of reading; an unknown deviation; ``output`` cannot be written, or holds something
+    already.
     """
     path, folder = Path(source), Path(output)
+    deviations = ordered_deviations(picture_deviations, "--picture-deviations")
     require_folder_place(folder)
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(
@@ -41,6 +48,12 @@ def convert(
         )
     backbone = load_state_dict_file(
         path, activation=activation, round_like_reference=round_like_reference, sha256=sha256
+    )
+    pictures = f"with {', '.join(deviations)}" if deviations else "as the CLIP reference, without deviations"
+    backbone = replace(
+        backbone,
+        preprocess=replace(backbone.preprocess, deviations=deviations),
+        notes=(*backbone.notes, f"pictures are read {pictures}"),
     )
     matcher = matcher_of_file(backbone, vocabulary, path.stem)
     matcher.save(folder)
