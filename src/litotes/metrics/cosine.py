@@ -1,11 +1,16 @@
 """Cosine scores in which equal embeddings tie exactly."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
 from litotes.metrics.checks import refuse_non_finite
+
+Rows = Callable[[int, int], Tensor]
+"""Scores of the queries from ``start`` to ``stop`` over the whole gallery, [stop - start, gallery]."""
 
 
 def unit(embeddings: Float[Tensor, "*n d"], what: str = "embeddings") -> Float[Tensor, "*n d"]:
@@ -28,6 +33,29 @@ def cosine_scores(images: Float[Tensor, "images d"], texts: Float[Tensor, "texts
     image_rows, image_place = distinct_rows(unit(images, "image embeddings"))
     text_rows, text_place = distinct_rows(unit(texts, "text embeddings"))
     return (image_rows @ text_rows.T)[image_place][:, text_place]
+
+
+def cosine_rows(images: Float[Tensor, "images d"], texts: Float[Tensor, "texts d"]) -> tuple[Rows, Rows]:
+    """The scores of ``cosine_scores`` in blocks, never as a whole: rows of images over texts, of texts over images.
+
+    Within a block equal embeddings tie exactly; the matrix product may differ in the last bit between blocks of
+    different sizes, so that one should compare the scores of a query inside its block only.
+
+    Errors: non-finite embeddings.
+    """
+    image_rows, image_place = distinct_rows(unit(images, "image embeddings"))
+    text_rows, text_place = distinct_rows(unit(texts, "text embeddings"))
+
+    def over(queries: Tensor, query_place: Tensor, gallery: Tensor, gallery_place: Tensor) -> Rows:
+        all_distinct = len(gallery) == len(gallery_place)  # the places are then 0, 1, 2, ...
+
+        def rows(start: int, stop: int) -> Tensor:
+            scores = queries[query_place[start:stop]] @ gallery.T
+            return scores if all_distinct else scores[:, gallery_place]
+
+        return rows
+
+    return over(image_rows, image_place, text_rows, text_place), over(text_rows, text_place, image_rows, image_place)
 
 
 def paired_cosines(first: Float[Tensor, "*n d"], second: Float[Tensor, "*n d"]) -> Float[Tensor, "*n"]:

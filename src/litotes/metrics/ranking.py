@@ -1,6 +1,6 @@
 """Retrieval both ways: exact ranks from scores, any number of captions an image, and recall at K."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
 import torch
@@ -9,9 +9,9 @@ from torch import Tensor
 
 from litotes.errors import UserError
 from litotes.metrics.checks import as_indices, refuse_non_finite
-from litotes.metrics.cosine import distinct_rows, unit
-
-Slice = Callable[[int, int], Tensor]
+from litotes.metrics.cosine import Rows, cosine_rows
+from litotes.metrics.graded import check_depths
+from litotes.metrics.streaming import count_true
 
 
 class Ranks(NamedTuple):
@@ -55,7 +55,7 @@ def ranks(scores: Float[Tensor, "images texts"], image_of_text: Tensor | Sequenc
     n_images, n_texts = scores.shape
     return _ranks(
         lambda start, stop: scores[start:stop],
-        lambda start, stop: scores[:, start:stop],
+        lambda start, stop: scores[:, start:stop].T,
         _owners(image_of_text, n_images, n_texts).to(scores.device),
         n_images,
         block,
@@ -76,11 +76,8 @@ def cosine_ranks(
 
     Errors: those of ``ranks``; non-finite embeddings.
     """
-    image_rows, image_place = distinct_rows(unit(images, "image embeddings"))
-    text_rows, text_place = distinct_rows(unit(texts, "text embeddings"))
     return _ranks(
-        lambda start, stop: (image_rows[image_place[start:stop]] @ text_rows.T)[:, text_place],
-        lambda start, stop: (image_rows @ text_rows[text_place[start:stop]].T)[image_place],
+        *cosine_rows(images, texts),
         _owners(image_of_text, len(images), len(texts)).to(images.device),
         len(images),
         block,
@@ -124,10 +121,7 @@ def median_rank(ranks_of_queries: Int[Tensor, " queries"]) -> float:
 
 def check_ks(ks: Sequence[int], n_images: int, n_texts: int) -> None:
     """Nothing where every K is a rank that both galleries have; a UserError otherwise."""
-    if not ks or min(ks) < 1 or len(set(ks)) < len(ks):
-        raise UserError(
-            got=f"K = {list(ks)} (--ks)", expected="different whole numbers from 1", do="give for instance --ks 1,5,10"
-        )
+    check_depths(ks)
     size, gallery = min((n_images, "images"), (n_texts, "texts"))
     if max(ks) > size:
         raise UserError(
@@ -151,8 +145,8 @@ def _owners(image_of_text: Tensor | Sequence[int], n_images: int, n_texts: int) 
     return as_indices(image_of_text, n_texts, n_images, "image_of_text")
 
 
-def _ranks(rows: Slice, columns: Slice, owners: Tensor, n_images: int, block: int) -> Ranks:
-    """Ranks from two ways of getting scores: some rows [b, texts] or some columns [images, b].
+def _ranks(rows: Rows, columns: Rows, owners: Tensor, n_images: int, block: int) -> Ranks:
+    """Ranks from two ways of getting scores: of some images [b, texts] or of some texts [b, images].
 
     Every comparison is made inside one block that holds the whole gallery of its queries, so that a score is never
     compared with a second computation of itself.
@@ -173,11 +167,11 @@ def _best_own_ranks(scores: Tensor, owners: Tensor, first: int) -> Tensor:
     refuse_non_finite(scores)
     own = owners == torch.arange(first, first + len(scores), device=owners.device)[:, None]
     best = scores.masked_fill(~own, -torch.inf).amax(dim=1, keepdim=True)
-    rivals = ((scores >= best) & ~own).sum(dim=1)
+    rivals = count_true((scores >= best) & ~own)
     return torch.where(own.any(dim=1), 1 + rivals, 0)
 
 
 def _owner_ranks(scores: Tensor, owners: Tensor) -> Tensor:
-    """Ranks of the right images from some columns [images, b]; the right image is one of those at or above itself."""
+    """Ranks of the right images of some texts [b, images]; the right image is one of those at or above itself."""
     refuse_non_finite(scores)
-    return (scores >= scores.gather(0, owners[None])).sum(dim=0)
+    return count_true(scores >= scores.gather(1, owners[:, None]))

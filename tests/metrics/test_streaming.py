@@ -1,0 +1,128 @@
+import random
+
+import pytest
+import torch
+
+from litotes.errors import UserError
+from litotes.metrics.cosine import cosine_rows, cosine_scores
+from litotes.metrics.graded import UNFOUND, graded_scores
+from litotes.metrics.ranking import cosine_ranks, ranks
+from litotes.metrics.streaming import at_or_above, behind_their_equals, best
+from reference.graded import means
+
+
+def rows_of(scores):
+    return lambda start, stop: scores[start:stop]
+
+
+def worst_order(row, right):
+    """Items by falling score; of equal ones those that are not right come first."""
+    return sorted(range(len(row)), key=lambda item: (-row[item], item in right))
+
+
+def features(seed, levels):
+    """Whole numbers, so that equal cosines of different rows happen and rounding does not decide."""
+    generator = torch.Generator().manual_seed(seed)
+    images = torch.randint(-levels, levels + 1, (9, 4), generator=generator).double()
+    texts = torch.randint(-levels, levels + 1, (23, 4), generator=generator).double()
+    return images, texts
+
+
+def judged(seed, n_queries, n_items):
+    draw = random.Random(seed)
+    return {query: draw.sample(range(n_items), draw.randint(1, 6)) for query in range(n_queries)}
+
+
+def pairs(right):
+    query = torch.tensor([q for q, items in right.items() for _ in items])
+    return query, torch.tensor([item for items in right.values() for item in items])
+
+
+@pytest.mark.parametrize("block", [1, 7, 100])
+@pytest.mark.parametrize("levels", [1, 50])
+def test_scores_with_ties_follow_the_definition_in_blocks_of_any_size(block, levels):
+    for seed in range(10):
+        images, texts = features(seed, levels)
+        scores = images @ texts.T
+        for matrix in (scores, scores.T):
+            right = judged(seed, *matrix.shape)
+            query, item = pairs(right)
+            found = behind_their_equals(query, at_or_above(rows_of(matrix), len(matrix), query, item, block))
+            lists = {q: worst_order(row, set(right[q])) for q, row in enumerate(matrix.tolist())}
+            expected = sorted((q, 1 + lists[q].index(i)) for q, items in right.items() for i in items)
+            assert sorted(zip(found.query.tolist(), found.rank.tolist(), strict=True)) == expected
+            recall, precision, average = means(lists, right, (1, 5))
+            measured = graded_scores(found, (1, 5))
+            assert measured.recall == pytest.approx(recall, abs=1e-12)
+            assert measured.r_precision == pytest.approx(precision, abs=1e-12)
+            assert measured.map_at_r == pytest.approx(average, abs=1e-12)
+
+
+@pytest.mark.parametrize("block", [1, 7, 100])
+def test_the_best_are_those_of_a_stable_sort(block):
+    for seed in range(10):
+        images, texts = features(seed, 1)
+        scores = images @ texts.T
+        expected = scores.sort(dim=1, descending=True, stable=True)
+        for k in (1, 5, 23):
+            values, items = best(rows_of(scores), 9, k, block)
+            assert items.tolist() == expected.indices[:, :k].tolist()
+            assert values.tolist() == expected.values[:, :k].tolist()
+
+
+@pytest.mark.parametrize("block", [1, 7, 100])
+def test_cosines_in_blocks_are_those_of_the_whole(block):
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randn(9, 16, generator=generator, dtype=torch.float64)
+    texts = torch.randn(12, 16, generator=generator, dtype=torch.float64)
+    images, texts = torch.cat([images, images[:3]]), torch.cat([texts, texts, texts[:2]])  # equal ones must tie
+    by_image, by_text = cosine_rows(images, texts)
+    scores = cosine_scores(images, texts)
+    for rows, matrix in ((by_image, scores), (by_text, scores.T)):
+        right = judged(5, *matrix.shape)
+        whole = at_or_above(rows_of(matrix), len(matrix), *pairs(right), 100)
+        assert at_or_above(rows, len(matrix), *pairs(right), block).tolist() == whole.tolist()
+        assert best(rows, len(matrix), 6, block)[1].tolist() == best(rows_of(matrix), len(matrix), 6)[1].tolist()
+
+
+def test_one_right_item_a_query_gives_the_ranks_of_the_usual_recall():
+    generator = torch.Generator().manual_seed(1)
+    scores = torch.randint(0, 4, (6, 15), generator=generator).float()
+    owners = torch.randint(0, 6, (15,), generator=generator)
+    found = behind_their_equals(torch.arange(15), at_or_above(rows_of(scores.T), 15, torch.arange(15), owners, 4))
+    assert found.rank.tolist() == ranks(scores, owners).text_to_image.tolist()
+    images, texts = torch.randn(6, 8, generator=generator), torch.randn(15, 8, generator=generator)
+    rows = cosine_rows(images, texts)[1]
+    found = behind_their_equals(torch.arange(15), at_or_above(rows, 15, torch.arange(15), owners))
+    assert found.rank.tolist() == cosine_ranks(images, texts, owners).text_to_image.tolist()
+
+
+def test_a_collapsed_model_finds_nothing():
+    same = torch.ones(20, 8)
+    query, item = torch.arange(20).repeat_interleave(3), torch.arange(60) % 20
+    found = behind_their_equals(query, at_or_above(cosine_rows(same, same)[0], 20, query, item, 7))
+    assert graded_scores(found, (1, 5, 10)) == ({1: 0.0, 5: 0.0, 10: 0.0}, 0.0, 0.0)
+
+
+def test_what_is_not_in_the_gallery_is_not_found_but_counts():
+    scores = torch.tensor([[0.1, 0.9], [0.4, 0.2]])
+    query, item = torch.tensor([0, 0, 0, 1]), torch.tensor([-1, 1, -1, 1])
+    found = behind_their_equals(query, at_or_above(rows_of(scores), 2, query, item))
+    assert found.rank.tolist() == [1, UNFOUND, UNFOUND, 2]
+    assert graded_scores(found).r_precision == pytest.approx((1 / 3 + 0) / 2)
+
+
+def test_unsound_input_is_refused():
+    scores = torch.rand(3, 4)
+    one = torch.tensor([0])
+    with pytest.raises(UserError, match="out of order or range"):
+        at_or_above(rows_of(scores), 3, torch.tensor([1, 0]), torch.tensor([0, 0]))
+    with pytest.raises(UserError, match="out of order or range"):
+        at_or_above(rows_of(scores), 3, torch.tensor([3]), one)
+    with pytest.raises(UserError, match="K = 5 of 4"):
+        best(rows_of(scores), 3, 5)
+    scores[1, 2] = torch.nan
+    with pytest.raises(UserError, match="NaN"):
+        at_or_above(rows_of(scores), 3, one, one)
+    with pytest.raises(UserError, match="NaN"):
+        best(rows_of(scores), 3, 2)
