@@ -44,13 +44,13 @@ class Blocks(nn.Module):
 
 
 class Picture(nn.Module):
-    def __init__(self, width, layers, heads, act, side, patch, dimension):
+    def __init__(self, width, layers, heads, act, side, patch, dimension, hidden):
         super().__init__()
         self.conv1 = nn.Conv2d(3, width, patch, patch, bias=False)
         self.class_embedding = nn.Parameter(torch.empty(width))
         self.positional_embedding = nn.Parameter(torch.empty((side // patch) ** 2 + 1, width))
         self.ln_pre = nn.LayerNorm(width)
-        self.transformer = Blocks(width, layers, heads, act, hidden=320)
+        self.transformer = Blocks(width, layers, heads, act, hidden)
         self.ln_post = nn.LayerNorm(width)
         self.proj = nn.Parameter(torch.empty(width, dimension))
 
@@ -88,11 +88,12 @@ class ReferenceClip(nn.Module):
         width=128,
         dimension=96,
         ids=600,
+        hidden=320,
         seed=0,
     ):
         super().__init__()
         vision_heads, text_heads = heads
-        self.visual = Picture(192, 3, vision_heads, act, side=32, patch=8, dimension=dimension)
+        self.visual = Picture(192, 3, vision_heads, act, 32, 8, dimension, hidden)
         self.token_embedding = nn.Embedding(ids, width)
         self.positional_embedding = nn.Parameter(torch.empty(context, width))
         if long:

@@ -1,6 +1,7 @@
 """What open_clip's ``open_clip_config.json`` says of the weights beside it and no tensor can."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +69,36 @@ def read_open_clip_config(folder: Path, sizes: ClipSizes) -> OpenClipConfig | No
             expected="model_cfg with vision_cfg and text_cfg, as open_clip writes it",
             do=_DO,
         ) from error
+
+
+def open_clip_config(
+    sizes: ClipSizes, heads: tuple[int, int], activation: str, preprocess: Preprocess
+) -> dict[str, Any]:
+    """What ``open_clip_config.json`` must say for open_clip to build a model of these sizes: the inverse of reading.
+
+    ``heads``: of pictures and of texts. ``activation``: "quick_gelu" or "gelu", of both towers. The sizes of pictures,
+    heads and hidden units are written also where they are open_clip's own defaults.
+    """
+    vision = {
+        "image_size": sizes.image_size, "layers": sizes.vision_layers, "width": sizes.vision_width,
+        "head_width": sizes.vision_width // heads[0], "patch_size": sizes.patch_size,
+        "mlp_ratio": _ratio(sizes.vision_hidden, sizes.vision_width),
+    }  # fmt: skip
+    text = {
+        "context_length": sizes.context, "vocab_size": sizes.vocabulary, "width": sizes.text_width,
+        "heads": heads[1], "layers": sizes.text_layers, "mlp_ratio": _ratio(sizes.text_hidden, sizes.text_width),
+    }  # fmt: skip
+    model = {
+        "embed_dim": sizes.embedding, "quick_gelu": activation == "quick_gelu", "vision_cfg": vision, "text_cfg": text,
+    }  # fmt: skip
+    pictures = {**_PICTURES, "mean": list(preprocess.mean), "std": list(preprocess.std)}
+    return {"model_cfg": model, "preprocess_cfg": pictures}
+
+
+def _ratio(hidden: int, width: int) -> float:
+    """The ratio of which open_clip makes ``int(width * ratio)`` hidden units."""
+    ratio = hidden / width
+    return ratio if int(width * ratio) == hidden else math.nextafter(ratio, math.inf)
 
 
 def _heads(path: Path, width: int, heads: float) -> int:

@@ -1,4 +1,4 @@
-"""From OpenAI's names to transformers': the same numbers in other places."""
+"""From OpenAI's names to transformers', and back: the same numbers in other places."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,6 +35,9 @@ _BLOCK = {
     "mlp.c_proj": "mlp.fc2",
 }
 _TOWERS = {"visual.transformer.resblocks.": "vision_model", "transformer.resblocks.": "text_model"}
+_FROM_PLACES, _FROM_PROJECTIONS, _FROM_BLOCK, _FROM_TOWERS = (
+    {theirs: openai for openai, theirs in names.items()} for names in (_PLACES, _PROJECTIONS, _BLOCK, _TOWERS)
+)
 
 
 def to_hf(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -61,6 +64,30 @@ def to_hf(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         else:
             weights |= _in_block(name, tensor)
     return weights
+
+
+def to_openai(weights: Mapping[str, Tensor], *, two_tables: bool = False) -> dict[str, Tensor]:
+    """A state dict in OpenAI's naming from the weights of transformers' CLIPModel: the inverse of ``to_hf``.
+
+    Projections are transposed back, q, k and v stacked in this order to ``in_proj``. ``two_tables``: LongCLIP's form,
+    the position table written whole under both of its names, so that each forward finds the rows it reads; otherwise
+    under the one of CLIP (and of open_clip, for any length).
+
+    ``weights``: exactly those of a CLIPModel, any other name is a KeyError. Edges: ``to_openai(to_hf(tensors))`` is
+    ``tensors`` bit for bit, but for the dead rows of two tables, which then hold the live ones of the other. All
+    tensors are contiguous copies in float32.
+    """
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in weights.items():
+        if name in _FROM_PROJECTIONS:
+            tensors[_FROM_PROJECTIONS[name]] = _own(tensor.T)
+        elif name in _FROM_PLACES:
+            tensors[_FROM_PLACES[name]] = _own(tensor)
+        else:
+            tensors |= _out_of_block(name, weights)
+    if two_tables:
+        tensors["positional_embedding_res"] = tensors["positional_embedding"].clone()
+    return tensors
 
 
 def merged_positions(first: Tensor, second: Tensor) -> Tensor:
@@ -110,6 +137,21 @@ def _in_block(name: str, tensor: Tensor) -> dict[str, Tensor]:
         }
     module, _, kind = inner.rpartition(".")
     return {f"{layer}.{_BLOCK[module]}.{kind}": _own(tensor)}
+
+
+def _out_of_block(name: str, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """One tensor of a block under OpenAI's name; for that of q the whole ``in_proj``, for k and v nothing more."""
+    tower, _, rest = name.partition(".encoder.layers.")
+    number, _, inner = rest.partition(".")
+    module, _, kind = inner.rpartition(".")
+    block = f"{_FROM_TOWERS[tower]}{number}"
+    if module in _FROM_BLOCK:
+        return {f"{block}.{_FROM_BLOCK[module]}.{kind}": _own(weights[name])}
+    parts = [f"{tower}.encoder.layers.{number}.self_attn.{part}_proj.{kind}" for part in "qkv"]
+    if name not in parts:
+        raise KeyError(name)
+    # Written once, when q is met.
+    return {f"{block}.attn.in_proj_{kind}": _own(torch.cat([weights[p] for p in parts]))} if name == parts[0] else {}
 
 
 def _own(tensor: Tensor) -> Tensor:

@@ -1,0 +1,46 @@
+"""``litotes export``."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A model, with an adapter merged into it, for the tools that others use; read again before it is kept.
+
+    model: folder of the model, in transformers' layout
+    format: "hf", a folder for transformers and for every command here; "openai", a safetensors file in the naming of
+        OpenAI's CLIP, LongCLIP, HiMo-CLIP and SmartCLIP; "open_clip", a folder for open_clip
+    output: what to write, a name that is not there yet
+    adapter: folder of a LoRA adapter to merge into the model; none by default
+    alpha: how far to go from the base (0) to the adapted model (1), by the weights
+    any_base: take an adapter that does not name its base model; off by default
+    """
+
+    model: Path
+    format: Literal["hf", "openai", "open_clip"]
+    output: Path
+    adapter: Path | None = None
+    alpha: float = 1.0
+    any_base: bool = False
+
+
+def run(settings: Settings) -> None:
+    """Merge, write, read again, and tell how far apart the two are."""
+    from litotes.export.writing import export
+
+    done = export(
+        settings.model,
+        settings.output,
+        settings.format,
+        adapter=settings.adapter,
+        alpha=settings.alpha,
+        any_base=settings.any_base,
+    )
+    print("\n".join(f"- {note}" for note in done.notes), end="\n" if done.notes else "")
+    print(
+        f"read again: the embeddings of pictures differ by {done.image_difference:.1e} at most, "
+        f"those of texts by {done.text_difference:.1e}"
+    )
+    print(f"written to {settings.output}\nto use it: {done.use}")

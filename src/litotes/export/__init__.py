@@ -1,0 +1,1 @@
+"""Adapted models in the forms that other tools read."""

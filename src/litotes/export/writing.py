@@ -1,0 +1,171 @@
+"""From a model and an adapter to one thing on disk that was read again and gives the same embeddings."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+import litotes
+from litotes.errors import UserError
+from litotes.export.formats import KINDS, Form, Source
+from litotes.models.clip import ClipEncoder
+from litotes.models.conversion import MASK_NETWORK
+from litotes.models.lora import load_adapter, merge_adapter
+from litotes.models.matcher import Matcher, load_matcher
+from litotes.places import require_folder_place
+
+TOLERANCE = 1e-5
+"""Largest difference of an embedding's numbers between the model and what is read again."""
+
+_LENGTHS = (2, 10, 20, 21, 77)
+_SUFFIX = ".safetensors"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Largest differences of what was read again, over pictures and over texts; what to know; the line to use it."""
+
+    image_difference: float
+    text_difference: float
+    notes: tuple[str, ...]
+    use: str
+
+
+def export(
+    model: str | Path,
+    output: str | Path,
+    form: Form,
+    *,
+    adapter: str | Path | None = None,
+    alpha: float = 1.0,
+    any_base: bool = False,
+) -> Exported:
+    """Write a model, with an adapter merged into it, in a form that other tools read, and read it again.
+
+    Weights become W + alpha * s B A in float32 (``merge_adapter``), the logit scale lies as far between that of the
+    base and that of the adapter: 0 is the base, 1 the adapted model, between them some of what was learnt against some
+    of what was forgotten. ``form``: "hf", a folder in transformers' layout with tokenizer and picture transform;
+    "openai", one safetensors file under the names of CLIP, or of LongCLIP where the model has 248 tokens, with the mask
+    network of a SmartCLIP; "open_clip", a folder of weights and ``open_clip_config.json``.
+
+    What was written is read again by the reader of its form; its embeddings of fixed random pictures and of texts of
+    2, 10, 20, 21, 77 and all tokens must be those of the model within ``TOLERANCE``. ``output`` appears under its name
+    only after that. Nothing is fetched.
+
+    Errors: ``output`` is there already or cannot be written; those of model and adapter; ``alpha`` outside 0 to 1, or
+    without an adapter; a model that the form cannot express; another embedding when read again.
+    """
+    output, folder = Path(output), Path(model)
+    _require_sense(output, form, adapter, alpha, any_base)
+    matcher = _merged(folder, adapter, alpha, any_base)
+    mask_file = folder / MASK_NETWORK if (folder / MASK_NETWORK).is_file() else None
+    kind, source = KINDS[form], Source(matcher, mask_file, _record(matcher))
+    kind.require(matcher)
+    with _whole_or_nothing(output) as partial:
+        kind.write(source, partial)
+        images, texts = differences(matcher, kind.read(partial))
+        if not max(images, texts) <= TOLERANCE:
+            raise UserError(
+                got=f"embeddings that differ by {images:.1e} (pictures) and {texts:.1e} (texts) when read again",
+                expected=f"at most {TOLERANCE:g}",
+                do="report this with the model's config.json; nothing was kept",
+            )
+    return Exported(images, texts, _notes(source, form, adapter is not None), kind.use(output, source))
+
+
+@torch.no_grad()
+def differences(matcher: Matcher, encoder: ClipEncoder) -> tuple[float, float]:
+    """Largest absolute difference of the un-normalised embeddings of two encoders, over pictures and over texts."""
+    size = matcher.encoder.image_size
+    pixels = torch.randn(4, 3, size, size, generator=torch.Generator().manual_seed(0))
+    ids = probe_texts(matcher)
+    images = matcher.encoder.image_features(pixels) - encoder.image_features(pixels)
+    texts = matcher.encoder.text_features(ids) - encoder.text_features(ids)
+    return images.abs().max().item(), texts.abs().max().item()
+
+
+def probe_texts(matcher: Matcher) -> Int[Tensor, "n context"]:
+    """Rows of random ids, from the start token to the end token, of several lengths up to the context, then zeros."""
+    tokenizer, context = matcher.tokenizer, matcher.encoder.context_length
+    ordinary = torch.tensor([i for i in range(1, tokenizer.vocabulary_size) if i not in (tokenizer.bos, tokenizer.eos)])
+    lengths = [length for length in _LENGTHS if length < context] + [context]
+    ids = torch.zeros(len(lengths), context, dtype=torch.long)
+    generator = torch.Generator().manual_seed(0)
+    for row, length in zip(ids, lengths, strict=True):
+        row[:length] = ordinary[torch.randint(len(ordinary), (length,), generator=generator)]
+        row[0], row[length - 1] = tokenizer.bos, tokenizer.eos
+    return ids
+
+
+def _merged(folder: Path, adapter: str | Path | None, alpha: float, any_base: bool) -> Matcher:
+    matcher = load_matcher(folder)
+    if adapter is not None:
+        scale = matcher.encoder.clip.logit_scale
+        before = scale.detach().clone()
+        load_adapter(matcher, adapter, any_base=any_base)
+        merge_adapter(matcher, alpha)
+        with torch.no_grad():
+            scale.copy_(torch.lerp(before, scale, alpha))
+    return matcher
+
+
+def _require_sense(output: Path, form: Form, adapter: str | Path | None, alpha: float, any_base: bool) -> None:
+    if os.path.lexists(output):
+        raise UserError(got=f"--output {output}, which is there already", expected="a new name", do="name another one")
+    if form == "openai" and output.suffix != _SUFFIX:
+        raise UserError(
+            got=f"--output {output} for --format openai",
+            expected=f"a file name that ends in {_SUFFIX}",
+            do=f"say --output {output.with_suffix(_SUFFIX)}",
+        )
+    require_folder_place(output.parent)
+    if not 0 <= alpha <= 1:
+        raise UserError(got=f"--alpha {alpha:g}", expected="a number from 0 to 1", do="give for instance --alpha 0.5")
+    for option, given in (("--alpha", alpha != 1), ("--any-base", any_base)):
+        if given and adapter is None:
+            raise UserError(
+                got=f"{option} without --adapter",
+                expected=f"--adapter, since nothing else uses {option}",
+                do=f"add --adapter, or leave out {option}",
+            )
+
+
+@contextmanager
+def _whole_or_nothing(output: Path) -> Iterator[Path]:
+    """A path of the same last name to write to, moved to ``output`` at the end, or gone after an error."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
+    partial.mkdir()
+    try:
+        yield partial / output.name
+        (partial / output.name).rename(output)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _record(matcher: Matcher) -> dict[str, str]:
+    return {
+        "model": matcher.name,
+        "weights_sha256": matcher.base,
+        "adapter": matcher.adapter or "none",
+        "tool_version": litotes.__version__,
+    }
+
+
+def _notes(source: Source, form: Form, adapted: bool) -> tuple[str, ...]:
+    notes = []
+    if source.matcher.adapter:
+        notes.append(f"adapter: {source.matcher.adapter}")
+    if source.mask_file and form == "open_clip":
+        notes.append("the mask network of SmartCLIP is left out: open_clip has no place for it")
+    elif source.mask_file:
+        notes.append("the mask network of SmartCLIP goes along" + (", as it was for the base" if adapted else ""))
+    if source.mask_file:
+        notes.append("SmartCLIP's weights are CC-BY-NC-4.0, and so is what is made of them")
+    return tuple(notes)

@@ -1,0 +1,306 @@
+"""Exported models against the independent forward under OpenAI's names, and read again by every reader."""
+
+import json
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from litotes.backbones.preprocess import Preprocess
+from litotes.backbones.tokenizer import TextTokenizer
+from litotes.backbones.train_tokenizer import train_tokenizer
+from litotes.cli import main
+from litotes.errors import UserError
+from litotes.export import writing
+from litotes.export.formats import KINDS, Kind
+from litotes.export.writing import export
+from litotes.models.clip import load_clip
+from litotes.models.lora import LoraSettings, adapted_layers, add_lora, load_adapter, save_adapter
+from litotes.models.matcher import Matcher, load_matcher
+from litotes.models.state_dict_file import load_state_dict_file
+from reference.openai_clip import ReferenceClip
+
+LONG = {"context": 248, "long": True}
+KINDS_OF_CLIP = {"clip": {}, "longclip": LONG, "smartclip": {**LONG, "mask": True, "dimension": 128}}
+LENGTHS = [2, 10, 20, 21, 77, 248]
+FORMS = {"hf": "hf", "openai": "model.safetensors", "open_clip": "open_clip"}
+
+
+@pytest.fixture(scope="module")
+def vocabulary(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocabulary")
+    return folder, train_tokenizer(["a cat", "no cat"] * 3, 600, folder)
+
+
+@pytest.fixture(scope="module")
+def models(vocabulary, tmp_path_factory):
+    """By family: a model folder, and an adapter for it that changes both towers and the scale."""
+    made = {}
+    for kind, options in KINDS_OF_CLIP.items():
+        folder = tmp_path_factory.mktemp(kind)
+        made[kind] = write_model(folder, vocabulary, **options)
+    return made
+
+
+def write_model(folder, vocabulary, *, preprocess=None, **options):
+    place, size = vocabulary
+    model = ReferenceClip(**{"hidden": 768, "ids": size, **options})
+    torch.save(model.state_dict(), folder / "model.pt")
+    said = None if options.get("long") else "gelu" if options.get("act") is nn.GELU else "quick_gelu"
+    backbone = load_state_dict_file(folder / "model.pt", activation=said)
+    encoder = backbone.encoder
+    tokenizer = TextTokenizer(place, encoder.context_length)
+    matcher = Matcher(encoder, tokenizer, preprocess or backbone.preprocess, "model")
+    matcher.save(folder / "model")
+    if backbone.mask_network:
+        save_file(backbone.mask_network, folder / "model" / "mask_network.safetensors")
+    settings = LoraSettings(rank=2, alpha=2.0, dropout=0.0)
+    add_lora(encoder, settings)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for layer in adapted_layers(encoder).values():
+            weight = layer.lora_B["default"].weight
+            weight.copy_(torch.randn(weight.shape, generator=generator) / 8)
+        encoder.clip.logit_scale.fill_(3.0)
+    save_adapter(matcher, settings, folder / "adapter")
+    return folder / "model", folder / "adapter"
+
+
+def texts(vocabulary, lengths):
+    """Ids [n, longest]: start, random ids, end (the last id), zeros."""
+    _, size = vocabulary
+    generator = torch.Generator().manual_seed(3)
+    ids = torch.zeros(len(lengths), max(lengths), dtype=torch.long)
+    for row, length in zip(ids, lengths, strict=True):
+        row[:length] = torch.randint(1, size - 2, (length,), generator=generator)
+        row[0], row[length - 1] = size - 2, size - 1
+    return ids
+
+
+def pixels():
+    return torch.randn(3, 3, 32, 32, generator=torch.Generator().manual_seed(5))
+
+
+def off(first, second):
+    return (first - second).abs().max().item()
+
+
+@torch.no_grad()
+def features(encoder, ids):
+    return encoder.image_features(pixels()), encoder.text_features(ids)
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_CLIP)
+@torch.no_grad()
+def test_the_adapted_model_is_that_of_the_reference_forward_under_openais_names(kind, models, vocabulary, tmp_path):
+    model, adapter = models[kind]
+    done = export(model, tmp_path / "out.safetensors", "openai", adapter=adapter)
+    assert max(done.image_difference, done.text_difference) <= 1e-5
+    tensors = load_file(tmp_path / "out.safetensors")
+    reference = ReferenceClip(**{"hidden": 768, "ids": vocabulary[1], "seed": 9, **KINDS_OF_CLIP[kind]})
+    reference.load_state_dict(tensors, strict=True)  # names and shapes are the family's, all of them
+    mounted = load_matcher(model)
+    load_adapter(mounted, adapter)
+    ids = texts(vocabulary, [n for n in LENGTHS if n <= mounted.encoder.context_length])
+    image, text = features(mounted.encoder, ids)
+    assert off(reference.encode_image(pixels()), image) < 5e-6
+    assert off(reference.encode_text(ids), text) < 5e-6
+    assert reference.logit_scale == 3
+    base = features(load_clip(model), ids)
+    assert min(off(base[0], image), off(base[1], text)) > 0.1  # so that the bounds mean something
+
+
+def test_two_position_tables_and_the_mask_network_go_along(models, tmp_path):
+    model, adapter = models["smartclip"]
+    done = export(model, tmp_path / "out.safetensors", "openai", adapter=adapter)
+    tensors, mask = load_file(tmp_path / "out.safetensors"), load_file(model / "mask_network.safetensors")
+    assert len(mask) == 14 and all(torch.equal(tensors[name], mask[name]) for name in mask)
+    assert torch.equal(tensors["positional_embedding"], tensors["positional_embedding_res"])
+    assert len(tensors["positional_embedding"]) == 248
+    assert "as it was for the base" in done.notes[1] and "CC-BY-NC-4.0" in done.notes[2]
+    export(model, tmp_path / "hf", "hf")
+    assert (tmp_path / "hf/mask_network.safetensors").read_bytes() == (model / "mask_network.safetensors").read_bytes()
+    left_out = export(model, tmp_path / "open_clip", "open_clip").notes
+    assert "left out" in left_out[0]
+    assert not [name for name in load_file(tmp_path / "open_clip/open_clip_model.safetensors") if "mask_net" in name]
+
+
+def test_a_mask_network_of_another_size_is_refused(models, vocabulary, tmp_path):
+    model, _ = write_model(tmp_path, vocabulary, **KINDS_OF_CLIP["longclip"])
+    mask = load_file(models["smartclip"][0] / "mask_network.safetensors")
+    del mask["mask_net.attn_pool.attention.bias"]
+    save_file(mask, model / "mask_network.safetensors")
+    with pytest.raises(UserError, match=r"attn_pool\.attention\.bias is missing"):
+        export(model, tmp_path / "out.safetensors", "openai")
+    assert not list(tmp_path.glob("*out*"))
+
+
+@pytest.mark.parametrize("kind", ["clip", "longclip"])
+@torch.no_grad()
+def test_open_clips_folder_has_one_table_and_says_what_no_tensor_can(kind, models, vocabulary, tmp_path):
+    model, adapter = models[kind]
+    export(model, tmp_path / "out", "open_clip", adapter=adapter)
+    tensors = load_file(tmp_path / "out/open_clip_model.safetensors")
+    context = len(tensors["positional_embedding"])
+    reference = ReferenceClip(hidden=768, ids=vocabulary[1], seed=9, context=context)
+    reference.load_state_dict(tensors, strict=True)
+    ids = texts(vocabulary, [n for n in LENGTHS if n <= context])
+    mounted = load_matcher(model)
+    load_adapter(mounted, adapter)
+    assert off(reference.encode_text(ids), features(mounted.encoder, ids)[1]) < 5e-6
+    config = json.loads((tmp_path / "out/open_clip_config.json").read_text())["model_cfg"]
+    assert (config["quick_gelu"], config["text_cfg"]["context_length"]) == (True, context)
+    assert (config["vision_cfg"]["head_width"], config["text_cfg"]["heads"]) == (64, 2)
+
+
+def test_transformers_folder_is_the_merged_model_with_all_that_belongs_to_it(models, tmp_path):
+    model, adapter = models["longclip"]
+    export(model, tmp_path / "out", "hf", adapter=adapter)
+    again, base = load_matcher(tmp_path / "out"), load_matcher(model)
+    assert again.base != base.base and again.encoder.context_length == 248
+    assert again.tokenizer.fingerprint == base.tokenizer.fingerprint and again.preprocess == base.preprocess
+    record = json.loads((tmp_path / "out/litotes_export.json").read_text())
+    assert record["weights_sha256"] == again.base and "merged at 1" in record["adapter"]
+    with pytest.raises(UserError, match="base model"):  # an adapter on top of itself
+        load_adapter(again, adapter)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_without_an_adapter_and_with_none_of_it_the_weights_are_those_of_the_base(form, models, tmp_path):
+    model, adapter = models["clip"]
+    for name, options in (("a", {}), ("b", {"adapter": adapter, "alpha": 0.0})):
+        (tmp_path / name).mkdir()
+        export(model, tmp_path / name / FORMS[form], form, **options)
+        again = KINDS[form].read(tmp_path / name / FORMS[form])
+        assert again.base_fingerprint() == load_clip(model).base_fingerprint()
+        assert torch.equal(again.clip.logit_scale, load_clip(model).clip.logit_scale)
+
+
+def test_half_of_the_way_is_half_of_every_weight(models, tmp_path):
+    model, adapter = models["clip"]
+    for alpha in (0.5, 1.0):
+        export(model, tmp_path / f"{alpha}", "hf", adapter=adapter, alpha=alpha)
+    base, half, whole = (load_clip(f).clip.state_dict() for f in (model, tmp_path / "0.5", tmp_path / "1.0"))
+    assert half["logit_scale"] == pytest.approx((4.6 + 3.0) / 2) and whole["logit_scale"] == 3
+    name = "vision_model.encoder.layers.2.self_attn.v_proj.weight"
+    assert off(whole[name], base[name]) > 0.01
+    assert all(off(half[key], (base[key].double() + whole[key]) / 2) < 1e-6 for key in base)
+
+
+def test_a_header_of_a_file_says_where_its_weights_come_from(models, tmp_path):
+    model, adapter = models["clip"]
+    export(model, tmp_path / "out.safetensors", "openai", adapter=adapter, alpha=0.5)
+    with safe_open(tmp_path / "out.safetensors", "pt") as file:
+        said = file.metadata()
+    assert said["model"] == "model" and "merged at 0.5" in said["adapter"]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"act": nn.GELU}, r"activation gelu \(quick_gelu\)"),
+        ({"hidden": 320}, r"320 and 512 hidden units \(768 and 512\)"),
+        ({"preprocess": Preprocess(size=32, mean=(0.5, 0.5, 0.5))}, "another mean"),
+    ],
+)
+def test_what_openais_code_fixes_is_refused_and_open_clip_takes_it(options, message, vocabulary, tmp_path):
+    model, _ = write_model(tmp_path, vocabulary, **options)
+    with pytest.raises(UserError, match=message):
+        export(model, tmp_path / "out.safetensors", "openai")
+    assert not list(tmp_path.glob("*out*"))
+    done = export(model, tmp_path / "out", "open_clip")
+    assert max(done.image_difference, done.text_difference) <= 1e-5
+
+
+@pytest.mark.parametrize(
+    "part, values, message",
+    [
+        ("vision_config", {"num_attention_heads": 6}, r"6 and 2 attention heads \(3 and 2\)"),
+        ("text_config", {"layer_norm_eps": 1e-6}, r"layer_norm_eps 1e-05 \(pictures\) and 1e-06 \(texts\)"),
+        ("text_config", {"hidden_act": "gelu"}, r"quick_gelu \(vision\), gelu \(text\)"),
+    ],
+)
+def test_a_configuration_that_no_file_of_openais_names_can_say(part, values, message, vocabulary, tmp_path):
+    model, _ = write_model(tmp_path, vocabulary)
+    config = json.loads((model / "config.json").read_text())
+    config[part].update(values)
+    (model / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match=message):
+        export(model, tmp_path / "out.safetensors", "openai")
+    export(model, tmp_path / "hf", "hf")
+
+
+def test_rows_behind_the_end_token_are_refused(vocabulary, tmp_path):
+    model, _ = write_model(tmp_path, vocabulary)
+    weights = load_file(model / "model.safetensors")
+    name = "text_model.embeddings.token_embedding.weight"
+    weights[name] = torch.cat([weights[name], torch.zeros(1, 128)])
+    save_file(weights, model / "model.safetensors", {"format": "pt"})
+    config = json.loads((model / "config.json").read_text())
+    config["text_config"]["vocab_size"] += 1
+    (model / "config.json").write_text(json.dumps(config))
+    for form in ("openai", "open_clip"):
+        with pytest.raises(UserError, match="expected: the last row"):
+            export(model, tmp_path / "out.safetensors", form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_reads_back_as_another_model_is_an_error_and_leaves_nothing(form, models, tmp_path, monkeypatch):
+    def other(place):
+        encoder = KINDS[form].read(place)
+        with torch.no_grad():
+            encoder.clip.text_projection.weight[0, 0] += 0.01
+        return encoder
+
+    kind = KINDS[form]
+    monkeypatch.setattr(writing, "KINDS", {form: Kind(kind.require, kind.write, other, kind.use)})
+    with pytest.raises(UserError, match="when read again"):
+        export(models["clip"][0], tmp_path / FORMS[form], form)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_that_are_no_numbers_when_read_again_are_an_error(models, tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "differences", lambda *_: (float("nan"), 0.0))
+    with pytest.raises(UserError, match="when read again"):
+        export(models["clip"][0], tmp_path / "out", "hf")
+
+
+def test_a_name_that_is_taken_is_refused_and_what_is_there_stays(models, tmp_path):
+    (tmp_path / "out.safetensors").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("nowhere")
+    for form, name in (("openai", "out.safetensors"), ("hf", "folder"), ("open_clip", "link")):
+        with pytest.raises(UserError, match="there already"):
+            export(models["clip"][0], tmp_path / name, form)
+    assert (tmp_path / "out.safetensors").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"alpha": 0.5}, "--alpha without --adapter"),
+        ({"any_base": True}, "--any-base without --adapter"),
+        ({"alpha": 1.5, "adapter": "x"}, "--alpha 1.5"),
+        ({"alpha": float("nan"), "adapter": "x"}, "--alpha nan"),
+        ({"adapter": "x"}, "x without adapter_config.json"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message, models, tmp_path):
+    with pytest.raises(UserError, match=message):
+        export(models["clip"][0], tmp_path / "out", "hf", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_tells_the_difference_and_how_to_use_it(models, tmp_path, capsys):
+    model, adapter = map(str, models["longclip"])
+    words = ["export", "--model", model, "--adapter", adapter]
+    assert main([*words, "--format", "openai", "--output", str(tmp_path / "a/out.safetensors")]) == 0
+    shown = capsys.readouterr().out
+    assert "pictures differ by 0.0e+00" in shown and 'longclip.load("' in shown and "merged at 1" in shown
+    assert main([*words, "--format", "open_clip", "--output", str(tmp_path / "b")]) == 0
+    assert f'create_model_and_transforms("local-dir:{tmp_path / "b"}")' in capsys.readouterr().out
+    assert main([*words, "--format", "openai", "--output", str(tmp_path / "c.pt")]) == 2
+    assert f"--output {tmp_path / 'c.safetensors'}" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
