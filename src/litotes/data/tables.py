@@ -79,6 +79,18 @@ def read_table(path: str | Path) -> Table:
     return table
 
 
+def read_json(path: Path) -> Any:  # noqa: ANN401 (whatever the document holds)
+    """One JSON document, strictly: UTF-8, no key twice in one object, no NaN.
+
+    Errors: :class:`UserError` with the file and the reason, as for a table.
+    """
+    text = _decode(path)
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: {error}", "one JSON document, each key once", "correct the file") from error
+
+
 def title_of(table: Table, *names: str) -> str | None:
     """Return the title of the first of ``names`` that the table has, case and outer blanks aside, or None."""
     titles = {title.casefold(): title for title in table.columns}

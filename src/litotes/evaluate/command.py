@@ -149,11 +149,20 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
         if result["task"] == "mcq" and result["ties"]:
             first = 100 * result["total_if_ties_go_to_first"]
             notes.append(f"{name}: {result['ties']} ties, counted as wrong; {first:.1f} % if the first of equals won")
+        notes += _foil_ties(name, result) if result["task"] == "foils" else []
         if result.get("captions_without_words"):
             notes.append(f"{name}: {result['captions_without_words']} captions without words, counted like any other")
         if result.get("equal_names"):
             notes.append(f"{name}: classes of one name cannot be told apart: {', '.join(result['equal_names'])}")
     return notes
+
+
+def _foil_ties(name: str, result: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{name}, {group}: {ties} ties, counted as wrong; {100 * result['if_ties_won'][group]:.1f} % if they were right"
+        for group, ties in result["ties"].items()
+        if ties
+    ]
 
 
 def _require_model(config: EvaluateConfig) -> None:

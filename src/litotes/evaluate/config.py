@@ -11,7 +11,7 @@ from litotes.errors import UserError
 class EvaluateConfig:
     """What to measure, on which model, and where the numbers go.
 
-    At least one of ``choice``, ``retrieval``, ``negated_retrieval`` and ``classification`` is given.
+    At least one file or folder of questions, captions or classes is given.
 
     model: folder of the model, tokenizer and picture transform in transformers' layout; or a file of weights of a
         CLIP, LongCLIP, HiMo-CLIP or SmartCLIP (.pt, .safetensors), with --vocabulary.
@@ -25,6 +25,10 @@ class EvaluateConfig:
     negated_retrieval: the same with negated captions, reported under their own names.
     classification: a folder of class folders, or a table (filepath, caption) whose different captions are the
         classes.
+    valse: VALSE's file of true and false texts, such as existence.json.
+    sugarcrepe: a split of SugarCrepe or SugarCrepe++ in JSON, or a folder of splits, each reported and averaged.
+    negrefcocog: NegRefCOCOg.json, two boxes of one picture for each phrase.
+    cc_neg: ccneg_preprocessed.pt, or the table converted from it; its last 40,000 triples are asked.
     images_root: folder that the tables' paths start from; by default each table's own folder.
     strip_prefix: beginning to take off every path of the tables that has it; nothing by default.
     templates: file of prompts, one a line, with {c} or {} for the class name; by default "a photo of a {c}." for
@@ -49,6 +53,10 @@ class EvaluateConfig:
     retrieval: Path | None = None
     negated_retrieval: Path | None = None
     classification: Path | None = None
+    valse: Path | None = None
+    sugarcrepe: Path | None = None
+    negrefcocog: Path | None = None
+    cc_neg: Path | None = None
     images_root: Path | None = None
     strip_prefix: str = ""
     templates: Path | None = None
@@ -64,7 +72,8 @@ class EvaluateConfig:
         if not self.files:
             raise UserError(
                 got="nothing to evaluate",
-                expected="one or more of --choice, --retrieval, --negated-retrieval, --classification",
+                expected="one or more of --choice, --retrieval, --negated-retrieval, --classification, --valse, "
+                "--sugarcrepe, --negrefcocog, --cc-neg",
                 do="name a file of questions or captions, or a folder of class folders",
             )
         if not self.ks or min(self.ks) < 1 or len(set(self.ks)) < len(self.ks):
@@ -93,6 +102,10 @@ class EvaluateConfig:
             "retrieval": self.retrieval,
             "retrieval_neg": self.negated_retrieval,
             "classification": self.classification,
+            "valse": self.valse,
+            "sugarcrepe": self.sugarcrepe,
+            "negrefcocog": self.negrefcocog,
+            "cc_neg": self.cc_neg,
         }
         return {name: path for name, path in given.items() if path is not None}
 

@@ -1,4 +1,4 @@
-"""Suites from a user's files: NegBench's tables, caption tables, class folders."""
+"""Suites from a user's files: NegBench's tables, caption tables, class folders, pairs of a true and a false text."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,6 +17,7 @@ from litotes.data.tables import CAPTION, IMAGE, column, filled, is_blank, listed
 from litotes.errors import UserError, together
 from litotes.evaluate.classification import Classification
 from litotes.evaluate.config import EvaluateConfig
+from litotes.evaluate.foil_files import cc_neg_suite, negrefcocog_suite, sugarcrepe_suite, valse_suite
 from litotes.evaluate.negation import MultipleChoice
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import Suite
@@ -41,8 +42,16 @@ def suites_from_files(config: EvaluateConfig) -> list[Suite]:
         "retrieval": retrieval_suite,
         "retrieval_neg": negated_retrieval_suite,
         "classification": classification_suite,
+        "valse": valse_suite,
+        "sugarcrepe": sugarcrepe_suite,
+        "negrefcocog": negrefcocog_suite,
+        "cc_neg": cc_neg_suite,
     }
-    if (config.images_root or config.strip_prefix) and all(path.is_dir() for path in config.files.values()):
+    if (
+        (config.images_root or config.strip_prefix)
+        and config.files.keys() == {"classification"}
+        and config.files["classification"].is_dir()
+    ):
         raise UserError(
             got=f"{'--images-root' if config.images_root else '--strip-prefix'} with class folders alone",
             expected="a table, whose paths it is about",

@@ -220,6 +220,38 @@ def _pairs(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     return title, note, rows
 
 
+_FOILS = {
+    "valse": "VALSE: true over false text",
+    "sugarcrepe": "SugarCrepe: true over false text",
+    "sugarcrepe_pp": "SugarCrepe++: two wordings of a true text over a false one",
+    "negrefcocog": "NegRefCOCOg: the part of the picture that the phrase means",
+    "cc_neg": "CC-Neg: true over negated caption",
+}
+_FOIL_NOTES = {
+    "valse": " Valid are the records where two of three people chose the true text.",
+    "sugarcrepe": " It asks for composition and for what was forgotten; hardly any of it is negation.",
+    "sugarcrepe_pp": " ITT: both above the false one for the picture; TOT: nearer to each other than either to it.",
+    "cc_neg": " The negated caption is always the false one, so whoever dislikes “not” wins: no proof of negation.",
+}
+
+
+def _foils(name: str, result: Record) -> tuple[str, str, list[Measure]]:
+    title = _FOILS.get(name, name)
+    short = title.partition(":")[0]
+    rows = []
+    for group, count in result["count"].items():
+        words = f"{group.replace('_', ' ')}, {count:,}"
+        alone = not result["averages"]
+        rows.append(Measure(f"{short}, {words}" if alone else words, ("accuracy", group), "percent", main=alone))
+    for key in result["averages"]:
+        kind, *task = key.split(", ")
+        words = {"micro": "over all items (micro)", "macro": "mean of the splits (macro)"}[kind]
+        label = ", ".join([short, *task, words])
+        rows.append(Measure(label, ("averages", key), "percent", main=kind == "macro"))
+    note = f"Guessing gives {100 * result['chance']:.1f} %; equal scores are wrong.{_FOIL_NOTES.get(name, '')}"
+    return title, note, rows
+
+
 def _geometry(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     kinds = {
         "image": "picture I",
@@ -247,6 +279,7 @@ _LAYOUTS: dict[str, Callable[[str, Record], tuple[str, str, list[Measure]]]] = {
     "zeroshot_retrieval": _retrieval,
     "zeroshot_classification": _classification,
     "pairs": _pairs,
+    "foils": _foils,
     "geometry": _geometry,
 }
 """How the results of each task are laid out."""

@@ -131,6 +131,12 @@ def _pairs(dataset: str, result: Mapping[str, Any]) -> Metrics:
     return {f"{dataset}-pairs-{key}": result[key] for key in result["ties"]}
 
 
+def _foils(dataset: str, result: Mapping[str, Any]) -> Metrics:
+    shares = {**result["accuracy"], **result["averages"]}
+    prefix = f"{dataset}-{result['benchmark']}"
+    return {f"{prefix}-{key.replace(', ', '-')}": share for key, share in shares.items()}
+
+
 def _geometry(dataset: str, result: Mapping[str, Any]) -> Metrics:
     radii = {f"{dataset}-radius-{kind}": radius for kind, radius in result["radius"].items()}
     angles = {
@@ -144,6 +150,7 @@ _NAMES: dict[str, Callable[[str, Mapping[str, Any]], Metrics]] = {
     "zeroshot_retrieval": _retrieval,
     "zeroshot_classification": _classification,
     "pairs": _pairs,
+    "foils": _foils,
     "geometry": _geometry,
 }
 """How the metrics of each task are named outside."""

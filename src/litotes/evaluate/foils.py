@@ -1,0 +1,197 @@
+"""Suites of a true against a false text for a picture, or of a true against a false part of it for a text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from litotes.data.images import Pictures
+from litotes.errors import UserError
+from litotes.evaluate.features import Encoder
+from litotes.evaluate.suite import (
+    Identity,
+    Result,
+    Suite,
+    base_name,
+    require_in_range,
+    require_parallel,
+    sha256_of_rows,
+)
+from litotes.metrics.choice import pair_accuracy
+from litotes.metrics.cosine import paired_cosines
+
+Groups = Mapping[str, Sequence[int]]
+
+
+@final
+@dataclass(frozen=True)
+class Foils(Suite):
+    """Whether a picture's true text scores above its false one: VALSE, SugarCrepe, CC-Neg.
+
+    accuracy of a group g = #{ i in g : cos(picture_i, caption_i) > cos(picture_i, foil_i) } / |g|
+
+    ``image_of_item`` [n]: index into ``pictures``. ``captions``, ``foils`` [n]: the true and the false text.
+    ``groups``: by name, the items that are counted together; they may overlap. ``averaged``: whether the groups are
+    splits of one benchmark, whose averages mean something. ``run`` gives ``benchmark``, the name, and the keys of
+    ``counted``. Guessing gives 0.5, a constant 0.
+
+    Errors: lists of unequal length, an item or picture out of range, no group.
+    """
+
+    name: str
+    pictures: Pictures
+    image_of_item: Sequence[int]
+    captions: Sequence[str]
+    foils: Sequence[str]
+    groups: Groups
+    averaged: bool = False
+    task = "foils"
+
+    def __post_init__(self) -> None:
+        require_parallel(self.name, items=len(self.image_of_item), captions=len(self.captions), foils=len(self.foils))
+        _require_items(self.name, self.image_of_item, self.pictures, self.groups)
+
+    def identity(self) -> Identity:
+        """Rows of group, picture, caption and foil, group by group."""
+        texts = [(base_name(self.pictures, i), c, f) for i, c, f in
+                 zip(self.image_of_item, self.captions, self.foils, strict=True)]  # fmt: skip
+        return Identity(self.pictures, 2 * len(texts), _digest(texts, self.groups))
+
+    def run(self, encoder: Encoder) -> Result:
+        """Accuracy and ties of each group; see the class."""
+        images = encoder.encode_images(self.pictures)[torch.as_tensor(self.image_of_item)]
+        above = paired_cosines(images, encoder.encode_texts(self.captions))
+        below = paired_cosines(images, encoder.encode_texts(self.foils))
+        return {"benchmark": self.name, **counted(above, below, self.groups, averaged=self.averaged)}
+
+
+@final
+@dataclass(frozen=True)
+class Rewordings(Suite):
+    """SugarCrepe++: two true texts of different wording against one false text.
+
+    With p, q the true texts, f the false one and v the picture, an item is right
+    - image-text (ITT): where min(cos(v, p), cos(v, q)) > cos(v, f);
+    - text-only (TOT): where cos(p, q) > max(cos(p, f), cos(q, f)).
+
+    Arguments as for ``Foils``, with ``rewordings`` the second true texts. Each group is counted twice, as
+    ``<group>, ITT`` and ``<group>, TOT``. Guessing at random gives 1/3 in each. Source: SugarCrepe++ (Dumpala et al.,
+    2024); ties are wrong.
+    """
+
+    name: str
+    pictures: Pictures
+    image_of_item: Sequence[int]
+    captions: Sequence[str]
+    rewordings: Sequence[str]
+    foils: Sequence[str]
+    groups: Groups
+    task = "foils"
+
+    def __post_init__(self) -> None:
+        require_parallel(
+            self.name,
+            items=len(self.image_of_item),
+            captions=len(self.captions),
+            rewordings=len(self.rewordings),
+            foils=len(self.foils),
+        )
+        _require_items(self.name, self.image_of_item, self.pictures, self.groups)
+
+    def identity(self) -> Identity:
+        """Rows of group, picture, caption, rewording and foil, group by group."""
+        parts = zip(self.image_of_item, self.captions, self.rewordings, self.foils, strict=True)
+        texts = [(base_name(self.pictures, i), *three) for i, *three in parts]
+        return Identity(self.pictures, 3 * len(texts), _digest(texts, self.groups))
+
+    def run(self, encoder: Encoder) -> Result:
+        """Accuracy and ties of each group in both tasks; see the class."""
+        images = encoder.encode_images(self.pictures)[torch.as_tensor(self.image_of_item)]
+        first, second, false = map(encoder.encode_texts, (self.captions, self.rewordings, self.foils))
+        true = torch.minimum(paired_cosines(images, first), paired_cosines(images, second))
+        nearest = torch.maximum(paired_cosines(first, false), paired_cosines(second, false))
+        by_image = counted(true, paired_cosines(images, false), self.groups, averaged=True, chance=1 / 3, of="ITT")
+        by_text = counted(paired_cosines(first, second), nearest, self.groups, averaged=True, chance=1 / 3, of="TOT")
+        return {"benchmark": self.name, **{key: _merged(value, by_text[key]) for key, value in by_image.items()}}
+
+
+@final
+@dataclass(frozen=True)
+class Boxes(Suite):
+    """NegRefCOCOg: whether a phrase scores above for the part of a picture that it means than for the other part.
+
+    accuracy = #{ i : cos(true_i, phrase_i) > cos(other_i, phrase_i) } / n
+
+    ``parts`` [2n]: the true part of each phrase, then the other part of each. Guessing gives 0.5, a constant 0.
+    """
+
+    name: str
+    parts: Pictures
+    phrases: Sequence[str]
+    task = "foils"
+
+    def __post_init__(self) -> None:
+        require_parallel(self.name, parts=len(self.parts), two_for_each_phrase=2 * len(self.phrases))
+
+    def identity(self) -> Identity:
+        """Rows of true part, other part and phrase."""
+        n = len(self.phrases)
+        rows = ((base_name(self.parts, i), base_name(self.parts, n + i), text) for i, text in enumerate(self.phrases))
+        return Identity(self.parts, n, sha256_of_rows(rows))
+
+    def run(self, encoder: Encoder) -> Result:
+        """Accuracy and ties; see the class."""
+        n = len(self.phrases)
+        images, texts = encoder.encode_images(self.parts), encoder.encode_texts(self.phrases)
+        above, below = paired_cosines(images[:n], texts), paired_cosines(images[n:], texts)
+        return {"benchmark": self.name, **counted(above, below, {"all": range(n)})}
+
+
+def counted(
+    above: Tensor, below: Tensor, groups: Groups, *, averaged: bool = False, chance: float = 0.5, of: str = ""
+) -> Result:
+    """What of each group was right: above [n] strictly over below [n].
+
+    Returns, each by group: ``accuracy`` (None for an empty group), ``count``, ``ties`` (equal scores, which are wrong)
+    and ``if_ties_won``, the accuracy of an argmax that finds the true one first, as CC-Neg's own code. ``averages``:
+    where ``averaged``, ``micro`` over all items alike and ``macro``, the mean of the groups that have items; otherwise
+    empty. ``chance``. ``of`` is added to every name. Errors: scores that are not finite.
+    """
+    tail = f", {of}" if of else ""
+    accuracy: dict[str, float | None] = {}
+    count, ties, lenient = {}, {}, {}
+    for group, items in groups.items():
+        chosen = torch.as_tensor(list(items), dtype=torch.int64)
+        first, second = above[chosen], below[chosen]
+        key = f"{group}{tail}"
+        accuracy[key] = pair_accuracy(first, second) if len(chosen) else None
+        count[key], ties[key] = len(chosen), int((first == second).sum())
+        lenient[key] = int((first >= second).sum()) / len(chosen) if len(chosen) else None
+    averages = {}
+    if averaged:
+        shares = [share for share in accuracy.values() if share is not None]
+        items = [i for members in groups.values() for i in members]
+        averages[f"micro{tail}"] = pair_accuracy(above[items], below[items])
+        averages[f"macro{tail}"] = sum(shares) / len(shares)
+    return {
+        "accuracy": accuracy, "averages": averages, "count": count, "ties": ties, "if_ties_won": lenient,
+        "chance": chance,
+    }  # fmt: skip
+
+
+def _merged(first: object, second: object) -> object:
+    return {**first, **second} if isinstance(first, dict) and isinstance(second, dict) else first
+
+
+def _digest(texts: Sequence[tuple[str, ...]], groups: Groups) -> str:
+    return sha256_of_rows((group, *texts[i]) for group, items in groups.items() for i in items)
+
+
+def _require_items(name: str, image_of_item: Sequence[int], pictures: Pictures, groups: Groups) -> None:
+    require_in_range(name, "picture", image_of_item, len(pictures))
+    for group, items in groups.items():
+        require_in_range(f"{name}, {group}", "item", items, len(image_of_item))
+    if not any(len(items) for items in groups.values()):
+        raise UserError(got=f"{name} without items in a group", expected="at least one", do="check the file")
