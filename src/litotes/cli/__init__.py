@@ -28,6 +28,7 @@ COMMANDS = {
     "train": Command("litotes.cli.train", "adapt a CLIP model to negation on your pictures and captions"),
     "evaluate": Command("litotes.cli.evaluate", "measure negation, retrieval and classification of a model"),
     "report": Command("litotes.cli.report", "put results side by side, or beside published figures, as a page"),
+    "doctor": Command("litotes.cli.doctor", "tell what a model is, whether it answers soundly, and what is odd of it"),
     "convert": Command("litotes.cli.convert", "turn a CLIP, LongCLIP, SmartCLIP or HiMo-CLIP file into a model folder"),
     "export": Command("litotes.cli.export", "write a model, adapter merged, for transformers, CLIP or open_clip"),
     "data convert-cc-neg": Command("litotes.cli.convert_cc_neg", "convert CC-Neg's pickle once, safely, to parquet"),

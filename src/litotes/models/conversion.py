@@ -71,3 +71,22 @@ def convert(
     if load_matcher(folder).fingerprint != matcher.fingerprint:
         raise RuntimeError(f"{folder} does not hold the model of {path}")
     return backbone
+
+
+def source_record(folder: str | Path) -> dict[str, str]:
+    """What ``convert`` recorded of the file that a folder was made of: ``file``, ``sha256``, ``family``.
+
+    Empty for any other model. Errors: :class:`UserError` on a record that is not as ``convert`` writes it.
+    """
+    path = Path(folder) / SOURCE_RECORD
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {key: str(found[key]) for key in ("file", "sha256", "family")}
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            got=f"{path}, which cannot be read: {error!r}",
+            expected="the record that litotes convert wrote",
+            do="convert the model again, or remove this file",
+        ) from error
