@@ -77,7 +77,7 @@ def test_a_file_needs_a_vocabulary_and_a_folder_has_its_own(vocabulary, tmp_path
     folder = tiny_model(tmp_path / "tiny", TEXTS)
     (tmp_path / "empty").mkdir()
     for source, given, message in (
-        (tmp_path / "model.pt", {}, "holds no vocabulary.*add --vocabulary FOLDER"),
+        (tmp_path / "model.pt", {}, "holds no vocabulary.*add --vocabulary: name a folder"),
         (tmp_path / "model.pt", {"vocabulary": tmp_path / "empty"}, "no tokenizer files in .*empty"),
         (tmp_path / "other.pt", {}, r"other\.pt, which is not there.*a file of weights"),
         (tmp_path / "other", {"vocabulary": words}, "other, which is not there.*a file of weights"),

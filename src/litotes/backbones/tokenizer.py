@@ -14,6 +14,7 @@ from jaxtyping import Int
 from torch import Tensor
 from transformers import CLIPTokenizer
 
+from litotes.backbones.vocabulary import WHERE_FROM, read_published, require_published, write_vocabulary
 from litotes.errors import UserError
 
 PAD = 0
@@ -37,7 +38,8 @@ def clean(text: str) -> str:
 class TextTokenizer:
     """Read captions as CLIP's byte-pair tokens, each row from start token to end token.
 
-    ``folder``: holds ``vocab.json`` and ``merges.txt``, or ``tokenizer.json``. ``context_length``: most
+    ``folder``: holds ``vocab.json`` and ``merges.txt``, or ``tokenizer.json``; or it is the file
+    ``bpe_simple_vocab_16e6.txt.gz`` as OpenAI published it. ``context_length``: most
     tokens a row, both specials counted, >= 3. ``truncation``: what happens to a caption over it.
     ``"truncate"`` keeps the first ``context_length`` - 2 tokens and the end token and counts the caption in
     ``truncated``; ``"refuse"`` raises. (The reference refuses by default; benchmarks hold a few captions
@@ -89,7 +91,13 @@ class TextTokenizer:
         return ids
 
     def save(self, folder: str | Path) -> None:
-        """Copy the vocabulary files into ``folder`` (made when absent), from which the same tokens are read."""
+        """Copy the vocabulary files into ``folder`` (made when absent), from which the same tokens are read.
+
+        Of OpenAI's one file, ``vocab.json`` and ``merges.txt`` are made.
+        """
+        if self._folder.is_file():
+            write_vocabulary(Path(folder), read_published(self._folder))
+            return
         Path(folder).mkdir(parents=True, exist_ok=True)
         for name in ("vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"):
             source = self._folder / name
@@ -129,18 +137,24 @@ def _writable(text: str) -> str:
 
 
 def require_tokenizer_files(folder: Path) -> None:
-    """Refuse a folder that holds no vocabulary, without reading it."""
+    """Refuse a folder that holds no vocabulary, without reading it, or a file that is not CLIP's by its hash."""
+    if folder.is_file():
+        require_published(folder)
+        return
     pair = (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file()
     if not pair and not (folder / "tokenizer.json").is_file():
         raise UserError(
             f"no tokenizer files in {folder}",
             "vocab.json with merges.txt, or tokenizer.json",
-            "name the model's folder, or copy its tokenizer files there",
+            f"copy the model's own tokenizer files there; for --vocabulary, {WHERE_FROM}",
         )
 
 
 def _load(folder: Path) -> Any:  # noqa: ANN401 (transformers' own class, whose types are not followed)
     require_tokenizer_files(folder)
+    if folder.is_file():
+        published = read_published(folder)
+        return CLIPTokenizer(vocab=published.pieces, merges=published.merges)
     try:
         return CLIPTokenizer.from_pretrained(str(folder), local_files_only=True)
     except Exception as error:  # the tokenizers library raises bare Exception on malformed files

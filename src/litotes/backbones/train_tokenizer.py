@@ -6,15 +6,13 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
-from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.trainers import BpeTrainer
 from transformers import CLIPTokenizer
 
 from litotes.backbones.tokenizer import clean
+from litotes.backbones.vocabulary import BOS, EOS, WORD_END, Vocabulary, byte_alphabet, write_vocabulary
 from litotes.errors import UserError
 
-WORD_END = "</w>"
-BOS, EOS = "<|startoftext|>", "<|endoftext|>"
 SMALLEST = 2 * 256 + 2
 """Every byte, every byte at the end of a word, and the two specials."""
 
@@ -41,7 +39,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary_size: int, folder: str | Pa
     captions = [clean(text) for text in texts]
     if not any(captions):
         raise UserError("no text to learn from", "at least one caption", "check the caption column")
-    alphabet = _byte_alphabet()
+    alphabet = byte_alphabet()
     vocabulary = {piece: i for i, piece in enumerate([*alphabet, *(byte + WORD_END for byte in alphabet)])}
     merges = []
     for left, right in _learn(captions, vocabulary_size, list(vocabulary)):
@@ -52,17 +50,8 @@ def train_tokenizer(texts: Iterable[str], vocabulary_size: int, folder: str | Pa
         merges.append((left, right))
     vocabulary[BOS] = len(vocabulary)
     vocabulary[EOS] = len(vocabulary)
-    _write(Path(folder), vocabulary, merges)
+    write_vocabulary(Path(folder), Vocabulary(vocabulary, merges))
     return len(vocabulary)
-
-
-def _byte_alphabet() -> list[str]:
-    """Return the 256 printable stand-ins of the bytes in CLIP's order, "!" first.
-
-    Printable bytes stand for themselves and come first; the others were given characters from 256 on, in
-    the order of the bytes, so the order of the code points is CLIP's order.
-    """
-    return sorted(ByteLevel.alphabet())
 
 
 def _learn(captions: list[str], vocabulary_size: int, alphabet: list[str]) -> list[tuple[str, str]]:
@@ -83,10 +72,3 @@ def _learn(captions: list[str], vocabulary_size: int, alphabet: list[str]) -> li
     merges = json.loads(learner.to_str())["model"]["merges"]
     pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
     return [(left, right) for left, right in pairs]
-
-
-def _write(folder: Path, vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = ["#version: 0.2", *(f"{left} {right}" for left, right in merges)]
-    (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
-    (folder / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from litotes.backbones.tokenizer import Truncation, require_tokenizer_files
+from litotes.backbones.vocabulary import WHERE_FROM
 from litotes.errors import UserError
 from litotes.models.clip import local_folder
 from litotes.models.matcher import Matcher, load_matcher, matcher_of_file
@@ -74,8 +75,7 @@ def _require_vocabulary(path: Path, vocabulary: str | Path | None) -> None:
     if vocabulary is None:
         raise UserError(
             got=f"{path}, a file of weights, which holds no vocabulary",
-            expected="the folder of its tokenizer files (vocab.json and merges.txt, or tokenizer.json) named beside it",
-            do="add --vocabulary FOLDER; CLIP, LongCLIP, SmartCLIP and HiMo-CLIP share the tokenizer files of "
-            "openai/clip-vit-base-patch32",
+            expected="its tokenizer files (vocab.json and merges.txt, or tokenizer.json) named beside it",
+            do=f"add --vocabulary: {WHERE_FROM}",
         )
     require_tokenizer_files(Path(vocabulary))
