@@ -121,6 +121,7 @@ def test_what_is_left_out_is_told():
         (RANKED | {"102": None}, RIGHT, "a list of ids"),
         ({}, RIGHT, "no ranked list"),
         (RANKED, {}, "no query with a right item"),
+        (RANKED, {"101": None}, "a list of ids"),
         (RANKED, {"101": []}, "no query with a right item"),
     ],
 )

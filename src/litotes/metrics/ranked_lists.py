@@ -84,7 +84,8 @@ def positive_ranks(lists: RankedLists, relevant: Mapping[Any, Any], within: Iter
     there, which could never meet and would score 0.
     """
     asked = dict(zip(_queries(relevant, "relevant items"), relevant.values(), strict=True))
-    right = {query: np.unique(_items(items, query, lists.numbers)) for query, items in asked.items() if len(items)}
+    items_of = {query: np.unique(_items(items, query, lists.numbers)) for query, items in asked.items()}
+    right = {query: items for query, items in items_of.items() if len(items)}
     _refuse_missing(right, lists)
     if not right:
         raise UserError(got="no query with a right item", expected="at least one", do="check the judgements")
