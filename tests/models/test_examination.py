@@ -65,7 +65,7 @@ def test_a_usual_model_has_no_oddity(facts):
         (replace(SOUND, activation="gelu", patch=16), "OpenAI's ViT-B/16"),
         (replace(SOUND, activation="gelu (vision), quick_gelu (text)"), r"activation gelu \(vision\)"),
         (replace(LONG, activation="gelu"), "gelu with 248 positions"),
-        (replace(SOUND, activation="gelu", family="openai"), "came from a openai file"),
+        (replace(SOUND, activation="gelu", family="openai"), "file of family openai: quick_gelu"),
         (replace(LONG, straightness=3e-4), r"straight lines .* 3\.0e-04 .*Texts above 20 tokens cannot be trusted"),
         (replace(LONG, straightness=1.1, relatedness=0.01), r"hardly alike \(mean cosine 0\.01"),
         (replace(SOUND, eos=2), r"eos_token_id 2 .*here \(49407\)"),

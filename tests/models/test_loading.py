@@ -36,8 +36,7 @@ def saved(kind, ids, path):
     return model
 
 
-@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind, suffix", [*((kind, ".pt") for kind in KINDS), ("smartclip", ".safetensors")])
 def test_a_file_is_the_model_of_the_folder_that_is_made_of_it(kind, suffix, vocabulary, tmp_path):
     words, ids = vocabulary
     file, said = tmp_path / f"model{suffix}", KINDS[kind][1]

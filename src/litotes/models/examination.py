@@ -209,7 +209,7 @@ def _activation(facts: Facts) -> list[str]:
     if facts.activation == "quick_gelu":
         return []
     if facts.family in QUICK_FAMILIES:
-        return [f"activation {facts.activation}, but the weights came from a {facts.family} file: it has quick_gelu."]
+        return [f"activation {facts.activation}, but the weights are from a file of family {facts.family}: quick_gelu."]
     if facts.context == LONG_CONTEXT:
         return [
             f"activation {facts.activation} with 248 positions: LongCLIP, SmartCLIP and HiMo-CLIP have quick_gelu. "
