@@ -236,6 +236,16 @@ def similarity_vectors(
     image, text: features [bi, d] and [bt, d]; config: ``features``, ``feature_norm`` and ``input_scale`` count. A zero
     vector stays zero. In float32 at least, also under autocast. Errors as in `VariationalAdapter`.
     """
+    require_features(image, text, config)
+    with full_precision(image):
+        image, text = at_least_float32(image), at_least_float32(text)
+        if config.feature_norm == "unit":
+            image, text = direction(image), direction(text)
+        return (config.numeric_scale * image).unsqueeze(1) * text.unsqueeze(0)
+
+
+def require_features(image: Tensor, text: Tensor, config: AdapterConfig) -> None:
+    """Refuse features of another width than the configuration's, and NaN or infinite ones."""
     for name, features in (("image", image), ("text", text)):
         if features.ndim != 2 or features.shape[1] != config.features:
             raise UserError(
@@ -244,11 +254,6 @@ def similarity_vectors(
                 do="use the adapter with the model it was trained on",
             )
     require_finite(image=image, text=text)
-    with full_precision(image):
-        image, text = at_least_float32(image), at_least_float32(text)
-        if config.feature_norm == "unit":
-            image, text = direction(image), direction(text)
-        return (config.numeric_scale * image).unsqueeze(1) * text.unsqueeze(0)
 
 
 def gumbel_choice(
