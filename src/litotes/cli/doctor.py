@@ -14,7 +14,7 @@ class Settings:
     """Look at a model before trusting figures of it.
 
     model: folder of a CLIP in transformers' layout, or a file of weights with --vocabulary
-    vocabulary: folder of the tokenizer files, for a model that is a file; none by default
+    vocabulary: folder of tokenizer files, or bpe_simple_vocab_16e6.txt.gz, for a model that is a file; none by default
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says
     adapter: folder of a LoRA adapter to mount; none by default
     any_base: take an adapter that does not name its base model

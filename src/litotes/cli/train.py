@@ -22,7 +22,7 @@ class Settings:
     Model and data:
     model: folder of a CLIP in transformers' layout; or a file of weights of a CLIP, LongCLIP, HiMo-CLIP or SmartCLIP
         (.pt, .safetensors), with --vocabulary
-    vocabulary: folder of the tokenizer files, for a model that is a file; none by default
+    vocabulary: folder of tokenizer files, or bpe_simple_vocab_16e6.txt.gz, for a model that is a file; none by default
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says
     train_data: table (CSV, TSV, JSONL, parquet) with filepath, caption, negated_caption and, at will,
         negated_positive and objects ("cat|boat": all things in the picture); or CC-Neg as converted by

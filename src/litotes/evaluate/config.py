@@ -15,7 +15,7 @@ class EvaluateConfig:
 
     model: folder of the model, tokenizer and picture transform in transformers' layout; or a file of weights of a
         CLIP, LongCLIP, HiMo-CLIP or SmartCLIP (.pt, .safetensors), with --vocabulary.
-    vocabulary: folder of the tokenizer files, for a model that is a file; none by default.
+    vocabulary: folder of tokenizer files, or bpe_simple_vocab_16e6.txt.gz, for a model that is a file; none by default.
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says.
     adapter: folder of a LoRA adapter to mount on the model; none by default.
     any_base: take an adapter that does not name its base model; off by default.
