@@ -24,6 +24,7 @@ from reference.openai_clip import ReferenceClip
 
 LONG = {"context": 248, "long": True}
 KINDS_OF_CLIP = {"clip": {}, "longclip": LONG, "smartclip": {**LONG, "mask": True, "dimension": 128}}
+DEVIATIONS = ("exif",)
 LENGTHS = [2, 10, 20, 21, 77, 248]
 FORMS = {"hf": "hf", "openai": "model.safetensors", "open_clip": "open_clip"}
 
@@ -96,7 +97,7 @@ def features(encoder, ids):
 @torch.no_grad()
 def test_the_adapted_model_is_that_of_the_reference_forward_under_openais_names(kind, models, vocabulary, tmp_path):
     model, adapter = models[kind]
-    done = export(model, tmp_path / "out.safetensors", "openai", adapter=adapter)
+    done = export(model, tmp_path / "out.safetensors", "openai", adapters=[adapter])
     assert max(done.image_difference, done.text_difference) <= 1e-5
     tensors = load_file(tmp_path / "out.safetensors")
     reference = ReferenceClip(**{"hidden": 768, "ids": vocabulary[1], "seed": 9, **KINDS_OF_CLIP[kind]})
@@ -114,7 +115,7 @@ def test_the_adapted_model_is_that_of_the_reference_forward_under_openais_names(
 
 def test_two_position_tables_and_the_mask_network_go_along(models, tmp_path):
     model, adapter = models["smartclip"]
-    done = export(model, tmp_path / "out.safetensors", "openai", adapter=adapter)
+    done = export(model, tmp_path / "out.safetensors", "openai", adapters=[adapter])
     tensors, mask = load_file(tmp_path / "out.safetensors"), load_file(model / "mask_network.safetensors")
     assert len(mask) == 14 and all(torch.equal(tensors[name], mask[name]) for name in mask)
     assert torch.equal(tensors["positional_embedding"], tensors["positional_embedding_res"])
@@ -141,7 +142,7 @@ def test_a_mask_network_of_another_size_is_refused(models, vocabulary, tmp_path)
 @torch.no_grad()
 def test_open_clips_folder_has_one_table_and_says_what_no_tensor_can(kind, models, vocabulary, tmp_path):
     model, adapter = models[kind]
-    export(model, tmp_path / "out", "open_clip", adapter=adapter)
+    export(model, tmp_path / "out", "open_clip", adapters=[adapter])
     tensors = load_file(tmp_path / "out/open_clip_model.safetensors")
     context = len(tensors["positional_embedding"])
     reference = ReferenceClip(hidden=768, ids=vocabulary[1], seed=9, context=context)
@@ -157,7 +158,7 @@ def test_open_clips_folder_has_one_table_and_says_what_no_tensor_can(kind, model
 
 def test_transformers_folder_is_the_merged_model_with_all_that_belongs_to_it(models, tmp_path):
     model, adapter = models["longclip"]
-    export(model, tmp_path / "out", "hf", adapter=adapter)
+    export(model, tmp_path / "out", "hf", adapters=[adapter])
     again, base = load_matcher(tmp_path / "out"), load_matcher(model)
     assert again.base != base.base and again.encoder.context_length == 248
     assert again.tokenizer.fingerprint == base.tokenizer.fingerprint and again.preprocess == base.preprocess
@@ -170,7 +171,7 @@ def test_transformers_folder_is_the_merged_model_with_all_that_belongs_to_it(mod
 @pytest.mark.parametrize("form", FORMS)
 def test_without_an_adapter_and_with_none_of_it_the_weights_are_those_of_the_base(form, models, tmp_path):
     model, adapter = models["clip"]
-    for name, options in (("a", {}), ("b", {"adapter": adapter, "alpha": 0.0})):
+    for name, options in (("a", {}), ("b", {"adapters": [adapter], "alpha": 0.0})):
         (tmp_path / name).mkdir()
         export(model, tmp_path / name / FORMS[form], form, **options)
         again = KINDS[form].read(tmp_path / name / FORMS[form])
@@ -181,7 +182,7 @@ def test_without_an_adapter_and_with_none_of_it_the_weights_are_those_of_the_bas
 def test_half_of_the_way_is_half_of_every_weight(models, tmp_path):
     model, adapter = models["clip"]
     for alpha in (0.5, 1.0):
-        export(model, tmp_path / f"{alpha}", "hf", adapter=adapter, alpha=alpha)
+        export(model, tmp_path / f"{alpha}", "hf", adapters=[adapter], alpha=alpha)
     base, half, whole = (load_clip(f).clip.state_dict() for f in (model, tmp_path / "0.5", tmp_path / "1.0"))
     assert half["logit_scale"] == pytest.approx((4.6 + 3.0) / 2) and whole["logit_scale"] == 3
     name = "vision_model.encoder.layers.2.self_attn.v_proj.weight"
@@ -189,9 +190,47 @@ def test_half_of_the_way_is_half_of_every_weight(models, tmp_path):
     assert all(off(half[key], (base[key].double() + whole[key]) / 2) < 1e-6 for key in base)
 
 
+def test_adapters_of_one_base_are_summed_and_the_scale_with_them(models, tmp_path):
+    model, adapter = models["clip"]
+    matcher = load_matcher(model)
+    settings = LoraSettings(towers="text", targets=("q_proj", "fc1"), rank=3, alpha=1.0, rslora=False, dropout=0.0)
+    add_lora(matcher.encoder, settings)
+    with torch.no_grad():
+        for layer in adapted_layers(matcher.encoder).values():
+            layer.lora_B["default"].weight.fill_(0.05)
+        matcher.encoder.clip.logit_scale.fill_(4.0)
+    save_adapter(matcher, settings, tmp_path / "1")
+    words = ["export", "--model", str(model), "--format", "hf", "--alpha", "0.5"]
+    both, one, other = tmp_path / "both", tmp_path / "one", tmp_path / "other"
+    for output, adapters in ((one, [adapter]), (other, [tmp_path / "1"]), (both, [adapter, tmp_path / "1"])):
+        assert main([*words, "--adapter", ",".join(map(str, adapters)), "--output", str(output)]) == 0
+    base, first, second, sums = (load_clip(f).clip.state_dict() for f in (model, one, other, both))
+    assert all(off(sums[k], first[k].double() + second[k] - base[k]) < 1e-6 for k in base)
+    names = [f"text_model.encoder.layers.1.{name}.weight" for name in ("self_attn.q_proj", "mlp.fc1")]
+    assert all(off(sums[name], first[name]) > 1e-3 for name in names) and off(sums[names[0]], second[names[0]]) > 1e-3
+    assert sums["logit_scale"].item() == pytest.approx(4.6 + 0.5 * ((3.0 - 4.6) + (4.0 - 4.6)))
+    with pytest.raises(UserError, match="twice"):
+        export(model, tmp_path / "out", "hf", adapters=[adapter, f"{adapter}/../adapter"])
+
+
+def test_a_second_adapter_that_is_of_another_base_is_refused(models, tmp_path):
+    with pytest.raises(UserError, match="base model"):
+        export(models["clip"][0], tmp_path / "out", "hf", adapters=[models["clip"][1], models["longclip"][1]])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pictures_that_are_read_otherwise_leave_as_a_folder_alone(vocabulary, tmp_path):
+    model, _ = write_model(tmp_path, vocabulary, preprocess=Preprocess(size=32, deviations=DEVIATIONS))
+    for form in ("openai", "open_clip"):
+        with pytest.raises(UserError, match="pictures read otherwise"):
+            export(model, tmp_path / "out.safetensors", form)
+    export(model, tmp_path / "hf", "hf")
+    assert load_matcher(tmp_path / "hf").preprocess.deviations == DEVIATIONS
+
+
 def test_a_header_of_a_file_says_where_its_weights_come_from(models, tmp_path):
     model, adapter = models["clip"]
-    export(model, tmp_path / "out.safetensors", "openai", adapter=adapter, alpha=0.5)
+    export(model, tmp_path / "out.safetensors", "openai", adapters=[adapter], alpha=0.5)
     with safe_open(tmp_path / "out.safetensors", "pt") as file:
         said = file.metadata()
     assert said["model"] == "model" and "merged at 0.5" in said["adapter"]
@@ -282,9 +321,9 @@ def test_a_name_that_is_taken_is_refused_and_what_is_there_stays(models, tmp_pat
     [
         ({"alpha": 0.5}, "--alpha without --adapter"),
         ({"any_base": True}, "--any-base without --adapter"),
-        ({"alpha": 1.5, "adapter": "x"}, "--alpha 1.5"),
-        ({"alpha": float("nan"), "adapter": "x"}, "--alpha nan"),
-        ({"adapter": "x"}, "x without adapter_config.json"),
+        ({"alpha": 1.5, "adapters": ["x"]}, "--alpha 1.5"),
+        ({"alpha": float("nan"), "adapters": ["x"]}, "--alpha nan"),
+        ({"adapters": ["x"]}, "x without adapter_config.json"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message, models, tmp_path):

@@ -18,6 +18,7 @@ from litotes.models.lora import (
     describe,
     load_adapter,
     merge_adapter,
+    merge_adapters,
     save_adapter,
 )
 from tiny import FILES, FileClip, noise_pictures, tiny_matcher
@@ -318,6 +319,36 @@ def test_loading_a_foreign_adapter_onto_its_merged_model_shows_in_the_summary():
     assert (FileClip.logits(matcher.encoder) - GOOD).abs().max() > 5
     assert matcher.adapter.count("lora_adapter (") == 2
     assert "merged at 1; " in matcher.adapter
+
+
+def test_adapters_are_summed_and_a_wrong_one_among_them_leaves_the_model_as_it_was(tmp_path):
+    matcher = FileClip.matcher()
+    settings = LoraSettings(towers="text", rank=3, alpha=2.0)
+    add_lora(matcher.encoder, settings)
+    make_unlike_the_base(matcher.encoder)
+    save_adapter(matcher, settings, tmp_path / "own")
+    apart = {}
+    for folder in (ADAPTER, tmp_path / "own"):
+        single = FileClip.matcher()
+        load_adapter(single, folder, any_base=True)
+        apart |= {
+            (folder, name): layer.get_delta_weight("default") for name, layer in adapted_layers(single.encoder).items()
+        }
+    matcher = FileClip.matcher()
+    base = {key: tensor.clone() for key, tensor in matcher.encoder.clip.state_dict().items()}
+    merge_adapters(matcher, [ADAPTER, tmp_path / "own"], 0.5, any_base=True)
+    merged = matcher.encoder.clip.state_dict()
+    for key, before in base.items():
+        deltas = [delta for (_, layer), delta in apart.items() if f"{layer}.weight" == key]
+        assert torch.allclose(merged[key], before + sum(deltas) / 2, atol=1e-6), key
+    assert matcher.adapter.count(" + own (") == 1 and matcher.adapter.endswith("merged at 0.5")
+    matcher = FileClip.matcher()
+    broken = variant(tmp_path / "broken", keep=lambda name: "q_proj" in name)
+    with pytest.raises(UserError, match="weights missing"):
+        merge_adapters(matcher, [ADAPTER, broken], any_base=True)
+    assert matcher.adapter is None and matcher.base == FileClip.matcher().base
+    merge_adapters(matcher, [ADAPTER], 0.0, any_base=True)
+    assert matcher.base == FileClip.matcher().base
 
 
 def test_saving_needs_an_adapter(tmp_path):

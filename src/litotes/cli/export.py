@@ -7,13 +7,14 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Settings:
-    """A model, with an adapter merged into it, for the tools that others use; read again before it is kept.
+    """A model, with adapters merged into it, for the tools that others use; read again before it is kept.
 
     model: folder of the model, in transformers' layout
     format: "hf", a folder for transformers and for every command here; "openai", a safetensors file in the naming of
         OpenAI's CLIP, LongCLIP, HiMo-CLIP and SmartCLIP; "open_clip", a folder for open_clip
     output: what to write, a name that is not there yet
-    adapter: folder of a LoRA adapter to merge into the model; none by default
+    adapter: folder of a LoRA adapter to merge into the model, or of several of one base (a,b), which are summed; none
+        by default
     alpha: how far to go from the base (0) to the adapted model (1), by the weights
     any_base: take an adapter that does not name its base model; off by default
     """
@@ -21,7 +22,7 @@ class Settings:
     model: Path
     format: Literal["hf", "openai", "open_clip"]
     output: Path
-    adapter: Path | None = None
+    adapter: tuple[Path, ...] = ()
     alpha: float = 1.0
     any_base: bool = False
 
@@ -34,7 +35,7 @@ def run(settings: Settings) -> None:
         settings.model,
         settings.output,
         settings.format,
-        adapter=settings.adapter,
+        adapters=settings.adapter,
         alpha=settings.alpha,
         any_base=settings.any_base,
     )

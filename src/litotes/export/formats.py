@@ -12,7 +12,7 @@ from litotes.backbones.fit import require_fit
 from litotes.backbones.layout import ClipSizes, layout, read_sizes
 from litotes.backbones.open_clip_config import OPEN_CLIP_CONFIG, open_clip_config
 from litotes.backbones.openai import to_openai
-from litotes.backbones.preprocess import Preprocess
+from litotes.backbones.preprocess import CONFIG_NAME, Preprocess
 from litotes.backbones.tensor_file import read_tensor_file
 from litotes.errors import UserError
 from litotes.models.clip import ClipEncoder
@@ -106,6 +106,12 @@ def _require_openai_names(matcher: Matcher) -> None:
             got=f"the activation {matcher.encoder.activation}",
             expected="quick_gelu or gelu, one for both towers",
             do="write it with --format hf",
+        )
+    if matcher.preprocess.deviations:
+        raise UserError(
+            got=f"pictures read otherwise than by the reference ({', '.join(map(str, matcher.preprocess.deviations))})",
+            expected="the reference's own way: no other tool reads them so",
+            do=f"write it with --format hf, or take picture_deviations out of the model's {CONFIG_NAME}",
         )
     if matcher.tokenizer.eos != config.text_config.vocab_size - 1:
         raise UserError(

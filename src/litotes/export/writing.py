@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from litotes.errors import UserError
 from litotes.export.formats import KINDS, Form, Source
 from litotes.models.clip import ClipEncoder
 from litotes.models.conversion import MASK_NETWORK
-from litotes.models.lora import load_adapter, merge_adapter
+from litotes.models.lora import merge_adapters
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.places import require_folder_place
 
@@ -42,17 +42,18 @@ def export(
     output: str | Path,
     form: Form,
     *,
-    adapter: str | Path | None = None,
+    adapters: Sequence[str | Path] = (),
     alpha: float = 1.0,
     any_base: bool = False,
 ) -> Exported:
-    """Write a model, with an adapter merged into it, in a form that other tools read, and read it again.
+    """Write a model, with adapters merged into it, in a form that other tools read, and read it again.
 
-    Weights become W + alpha * s B A in float32 (``merge_adapter``), the logit scale lies as far between that of the
-    base and that of the adapter: 0 is the base, 1 the adapted model, between them some of what was learnt against some
-    of what was forgotten. ``form``: "hf", a folder in transformers' layout with tokenizer and picture transform;
-    "openai", one safetensors file under the names of CLIP, or of LongCLIP where the model has 248 tokens, with the mask
-    network of a SmartCLIP; "open_clip", a folder of weights and ``open_clip_config.json``.
+    Weights become W + alpha * s B A in float32, s B A summed over the adapters, and the logit scale lies as far between
+    that of the base and that of the adapter (``merge_adapters``): 0 is the base, 1 the adapted model, between them some
+    of what was learnt against some of what was forgotten. ``form``: "hf", a folder in transformers' layout with
+    tokenizer and picture transform; "openai", one safetensors file under the names of CLIP, or of LongCLIP where the
+    model has 248 tokens, with the mask network of a SmartCLIP; "open_clip", a folder of weights and
+    ``open_clip_config.json``.
 
     What was written is read again by the reader of its form; its embeddings of fixed random pictures and of texts of
     2, 10, 20, 21, 77 and all tokens must be those of the model within ``TOLERANCE``. ``output`` appears under its name
@@ -62,8 +63,9 @@ def export(
     without an adapter; a model that the form cannot express; another embedding when read again.
     """
     output, folder = Path(output), Path(model)
-    _require_sense(output, form, adapter, alpha, any_base)
-    matcher = _merged(folder, adapter, alpha, any_base)
+    _require_sense(output, form, adapters, alpha, any_base)
+    matcher = load_matcher(folder)
+    merge_adapters(matcher, adapters, alpha, any_base=any_base)
     mask_file = folder / MASK_NETWORK if (folder / MASK_NETWORK).is_file() else None
     kind, source = KINDS[form], Source(matcher, mask_file, _record(matcher))
     kind.require(matcher)
@@ -76,7 +78,7 @@ def export(
                 expected=f"at most {TOLERANCE:g}",
                 do="report this with the model's config.json; nothing was kept",
             )
-    return Exported(images, texts, _notes(source, form, adapter is not None), kind.use(output, source))
+    return Exported(images, texts, _notes(source, form, bool(adapters)), kind.use(output, source))
 
 
 @torch.no_grad()
@@ -103,19 +105,7 @@ def probe_texts(matcher: Matcher) -> Int[Tensor, "n context"]:
     return ids
 
 
-def _merged(folder: Path, adapter: str | Path | None, alpha: float, any_base: bool) -> Matcher:
-    matcher = load_matcher(folder)
-    if adapter is not None:
-        scale = matcher.encoder.clip.logit_scale
-        before = scale.detach().clone()
-        load_adapter(matcher, adapter, any_base=any_base)
-        merge_adapter(matcher, alpha)
-        with torch.no_grad():
-            scale.copy_(torch.lerp(before, scale, alpha))
-    return matcher
-
-
-def _require_sense(output: Path, form: Form, adapter: str | Path | None, alpha: float, any_base: bool) -> None:
+def _require_sense(output: Path, form: Form, adapters: Sequence[str | Path], alpha: float, any_base: bool) -> None:
     if os.path.lexists(output):
         raise UserError(got=f"--output {output}, which is there already", expected="a new name", do="name another one")
     if form == "openai" and output.suffix != _SUFFIX:
@@ -128,7 +118,7 @@ def _require_sense(output: Path, form: Form, adapter: str | Path | None, alpha: 
     if not 0 <= alpha <= 1:
         raise UserError(got=f"--alpha {alpha:g}", expected="a number from 0 to 1", do="give for instance --alpha 0.5")
     for option, given in (("--alpha", alpha != 1), ("--any-base", any_base)):
-        if given and adapter is None:
+        if given and not adapters:
             raise UserError(
                 got=f"{option} without --adapter",
                 expected=f"--adapter, since nothing else uses {option}",

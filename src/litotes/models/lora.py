@@ -4,6 +4,7 @@ import json
 import math
 import re
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -159,16 +160,73 @@ def merge_adapter(matcher: Matcher, strength: float = 1.0) -> None:
             expected="an adapter to merge (a merged one is no longer there)",
             do="load the adapter first, and merge once",
         )
-    for name, layer in layers.items():
-        delta = layer.get_delta_weight("default").float() * strength
-        base = layer.get_base_layer()
-        with torch.no_grad():
-            base.weight.copy_((base.weight.float() + delta).to(base.weight.dtype))
-        parent, _, leaf = name.rpartition(".")
-        setattr(matcher.encoder.clip.get_submodule(parent), leaf, base)
-    # peft would take the plain model for an adapted one.
-    del matcher.encoder.clip.peft_config
+    _dismount(matcher.encoder, strength, {name: _delta(layer) for name, layer in layers.items()})
     matcher.adapter = f"{matcher.adapter}, merged at {strength:g}" if matcher.adapter else f"merged at {strength:g}"
+
+
+def merge_adapters(
+    matcher: Matcher, folders: Sequence[str | Path], strength: float = 1.0, *, any_base: bool = False
+) -> None:
+    """Fold saved adapters of one base into it in float32: W + strength * sum over i of s_i B_i A_i.
+
+    The logit scale moves by the same sum: l + strength * sum of (l_i - l). ``folders``: each an adapter of the base as
+    it is before any of them is merged (``load_adapter``, which reads them one after another); ranks, layers and scaling
+    may differ. Edges: no folders change nothing; strength 0 is the base bit for bit.
+
+    Errors: those of ``load_adapter``, for any of them before a weight changes; a folder that is given twice.
+
+    Summed here, since PEFT 0.21's ``add_weighted_adapter`` scales rank-stabilised adapters by sqrt(rank) too much.
+    """
+    twice = [folder for i, folder in enumerate(folders) if Path(folder).resolve() in map(_resolved, folders[:i])]
+    if twice:
+        raise UserError(got=f"{twice[0]} twice", expected="each adapter once", do="leave one of them out")
+    scale, before = matcher.encoder.clip.logit_scale, matcher.adapter
+    own = scale.detach().double()
+    moved, sums, names = torch.zeros_like(own), dict[str, Tensor](), list[str]()
+    for folder in folders:
+        settings = load_adapter(matcher, folder, any_base=any_base)
+        names.append(f"{Path(folder).name} ({describe(settings)})")
+        for name, layer in adapted_layers(matcher.encoder).items():
+            sums[name] = sums[name] + _delta(layer) if name in sums else _delta(layer)
+        moved += scale.detach().double() - own
+        _dismount(matcher.encoder)
+        matcher.adapter = before
+        with torch.no_grad():
+            scale.copy_(own)
+    for name, total in sums.items():
+        _add(matcher.encoder.clip.get_submodule(name).weight, total, strength)
+    with torch.no_grad():
+        scale.copy_(own + strength * moved)
+    if names:
+        merged = f"{' + '.join(names)}, merged at {strength:g}"
+        matcher.adapter = f"{before}; {merged}" if before else merged
+
+
+def _resolved(folder: str | Path) -> Path:
+    return Path(folder).resolve()
+
+
+def _delta(layer: LoraLayer) -> Tensor:
+    """The update s B A of a mounted adapter, in float32."""
+    return layer.get_delta_weight("default").detach().float()
+
+
+@torch.no_grad()
+def _add(weight: Tensor, delta: Tensor, strength: float) -> None:
+    if strength:  # a sum with 0 would turn a weight of -0 to 0, and so the hash of the base
+        weight.copy_((weight.float() + strength * delta).to(weight.dtype))
+
+
+def _dismount(encoder: ClipEncoder, strength: float = 0.0, deltas: Mapping[str, Tensor] | None = None) -> None:
+    """Put the plain layers back, with ``deltas`` added to them where given."""
+    for name, layer in adapted_layers(encoder).items():
+        base = layer.get_base_layer()
+        if deltas is not None:
+            _add(base.weight, deltas[name], strength)
+        parent, _, leaf = name.rpartition(".")
+        setattr(encoder.clip.get_submodule(parent), leaf, base)
+    # peft would take the plain model for an adapted one.
+    del encoder.clip.peft_config
 
 
 def describe(settings: LoraSettings) -> str:
