@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from litotes.data.images import Pictures
 from litotes.errors import UserError
@@ -19,8 +21,9 @@ from litotes.evaluate.suite import (
     require_parallel,
     sha256_of_rows,
 )
-from litotes.metrics.choice import choice_accuracy, chosen_instead, pair_accuracy
-from litotes.metrics.cosine import paired_cosines
+from litotes.metrics.choice import choice_accuracy, chosen_instead, pair_accuracy, strictly_best
+from litotes.metrics.cosine import paired_cosines, unit
+from litotes.metrics.paired import wilson_interval
 
 
 @final
@@ -38,9 +41,14 @@ class MultipleChoice(Suite):
 
     ``run`` gives the keys of ``choice_accuracy`` (``total``, each type and its ``n_<type>``, ``ties``);
     ``total_if_ties_go_to_first``, by the first-maximum rule of NegBench's own code; ``n``; ``chance``, the accuracy of
-    guessing; ``equal_options``, questions with two options of the same wording, ties by construction where one of
+    guessing; ``interval``, Wilson's 95 % interval of ``total``; ``controls``, see below;
+    ``equal_options``, questions with two options of the same wording, ties by construction where one of
     them is the true one; ``wrong_by_type``, for each question type how often an option of each place (or kind) was
     chosen instead.
+
+    ``controls``, both as ``total`` is counted: ``another_picture``, the accuracy with each question asked of another
+    picture of the set (drawn with seed 0; None for a single picture), to which a model that looks must fall; and
+    ``no_picture``, that of the options' cosines with the mean of all unit picture embeddings: what texts give alone.
 
     Errors: lists of unequal length, indices out of range, an empty option, unequal numbers of options, fewer than two.
     """
@@ -83,10 +91,10 @@ class MultipleChoice(Suite):
     def run(self, encoder: Encoder) -> Result:
         """Accuracies, ties and what was chosen instead; see the class."""
         size = len(self.options[0])
-        images = encoder.encode_images(self.pictures)[torch.as_tensor(self.image_of_question)]
+        pictures, asked = encoder.encode_images(self.pictures), torch.as_tensor(self.image_of_question)
         texts = encoder.encode_texts([text for options in self.options for text in options])
         texts = texts.reshape(len(self.options), size, -1)
-        scores = paired_cosines(images[:, None].expand_as(texts), texts)
+        scores = _option_scores(pictures[asked], texts)
         counts = choice_accuracy(scores, self.correct, self.types)
         by_first = counts.pop("total_ties_to_first")
         return {
@@ -94,9 +102,21 @@ class MultipleChoice(Suite):
             "total_if_ties_go_to_first": by_first,
             "n": len(self.options),
             "chance": 1 / size,
+            "interval": list(wilson_interval(round(_share(counts["total"]) * len(texts)), len(texts))),
+            "controls": self._controls(pictures, asked, texts),
             "equal_options": sum(len(set(options)) < size for options in self.options),
             "wrong_by_type": self._wrong_choices(chosen_instead(scores, self.correct).tolist()),
         }
+
+    def _controls(self, pictures: Tensor, asked: Tensor, texts: Tensor) -> dict[str, float | None]:
+        right = torch.as_tensor(self.correct, device=texts.device)
+
+        def accuracy(images: Tensor) -> float:
+            return int(strictly_best(_option_scores(images, texts), right).sum()) / len(texts)
+
+        mean = unit(pictures).mean(dim=0, keepdim=True).expand(len(texts), -1)
+        another = accuracy(pictures[another_of_each(len(pictures))[asked]]) if len(pictures) > 1 else None
+        return {"another_picture": another, "no_picture": accuracy(mean)}
 
     def _wrong_choices(self, chosen: Sequence[int]) -> dict[str, dict[str, int]]:
         table: dict[str, Counter[str]] = {kind: Counter() for kind in sorted(set(self.types))}
@@ -105,6 +125,23 @@ class MultipleChoice(Suite):
                 kind = f"option {option}" if self.option_types is None else self.option_types[question][option]
                 table[self.types[question]][kind] += 1
         return {kind: dict(sorted(counts.items())) for kind, counts in table.items()}
+
+
+def another_of_each(n: int, seed: int = 0) -> Tensor:
+    """For each of n >= 2 items another one, no two of them the same; int64 [n]. One random round through all items."""
+    order = torch.as_tensor(np.random.default_rng(seed).permutation(n))
+    others = torch.empty(n, dtype=torch.int64)
+    others[order] = order.roll(1)
+    return others
+
+
+def _option_scores(images: Tensor, texts: Tensor) -> Tensor:
+    """Cosines [questions, options] of images [questions, d] and texts [questions, options, d]."""
+    return paired_cosines(images[:, None].expand_as(texts), texts)
+
+
+def _share(value: float | None) -> float:
+    return 0.0 if value is None else value
 
 
 @final

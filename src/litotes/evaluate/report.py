@@ -72,6 +72,7 @@ class _Kind:
 
 _KINDS = {
     "percent": _Kind(100.0, " %", 100.0, True),
+    "control": _Kind(100.0, " %", 100.0, False),
     "rsum": _Kind(1.0, "", 600.0, True),
     "length": _Kind(1.0, "", None, False),
     "degrees": _Kind(1.0, "°", None, False),
@@ -173,7 +174,21 @@ def _mcq(name: str, result: Record) -> tuple[str, str, list[Measure]]:
         f"Which of the captions is true of the picture? Guessing gives {100 * result['chance']:.1f} %. "
         "The true one must score strictly above every other."
     )
-    return _titled("Multiple choice on negation", name, "mcq"), note, [*rows, total]
+    controls = [
+        Measure(label, ("controls", key), "control")
+        for key, label in _CONTROLS.items()
+        if result.get("controls", {}).get(key) is not None
+    ]
+    if "interval" in result:
+        low, high = (100 * end for end in result["interval"])
+        note += f" 95 % interval of the total in the first column: {low:.1f} to {high:.1f} %."
+    return _titled("Multiple choice on negation", name, "mcq"), note, [*rows, total, *controls]
+
+
+_CONTROLS = {
+    "another_picture": "Control: all, asked of another picture",
+    "no_picture": "Control: all, asked of no picture (their mean)",
+}
 
 
 def _retrieval(name: str, result: Record) -> tuple[str, str, list[Measure]]:
