@@ -10,7 +10,13 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.mark.parametrize(
     ("name", "rows", "columns"),
-    [("objectives_share", 3, 4), ("text_trim", 2, 5), ("cached_epoch", 4, 5), ("world_bound", 2, 6), ("vacsr_scoring", 3, 5)],
+    [
+        ("objectives_share", 3, 4),
+        ("text_trim", 2, 5),
+        ("cached_epoch", 4, 5),
+        ("world_bound", 2, 6),
+        ("vacsr_scoring", 3, 5),
+    ],
 )
 def test_a_benchmark_prints_its_table(name, rows, columns, capsys, monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
