@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from litotes.errors import UserError
 from litotes.metrics.paired import bootstrap_difference, mcnemar_p, wilson_interval
-
-stats = pytest.importorskip("scipy.stats")
 
 
 def answers(both, only_first, only_second, neither):
