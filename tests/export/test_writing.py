@@ -343,3 +343,13 @@ def test_the_command_tells_the_difference_and_how_to_use_it(models, tmp_path, ca
     assert main([*words, "--format", "openai", "--output", str(tmp_path / "c.pt")]) == 2
     assert f"--output {tmp_path / 'c.safetensors'}" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_file_and_a_place_without_anything_are_no_model(tmp_path):
+    (tmp_path / "model.pt").touch()
+    with pytest.raises(UserError, match="which is a file") as fault:
+        export(tmp_path / "model.pt", tmp_path / "out", "hf")
+    assert "litotes convert" in fault.value.do
+    with pytest.raises(UserError, match="which is not there"):
+        export(tmp_path / "none", tmp_path / "out", "hf")
+    assert [file.name for file in tmp_path.iterdir()] == ["model.pt"]

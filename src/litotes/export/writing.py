@@ -63,6 +63,7 @@ def export(
     without an adapter; a model that the form cannot express; another embedding when read again.
     """
     output, folder = Path(output), Path(model)
+    _require_folder(folder)
     _require_sense(output, form, adapters, alpha, any_base)
     matcher = load_matcher(folder)
     merge_adapters(matcher, adapters, alpha, any_base=any_base)
@@ -103,6 +104,15 @@ def probe_texts(matcher: Matcher) -> Int[Tensor, "n context"]:
         row[:length] = ordinary[torch.randint(len(ordinary), (length,), generator=generator)]
         row[0], row[length - 1] = tokenizer.bos, tokenizer.eos
     return ids
+
+
+def _require_folder(model: Path) -> None:
+    if not model.is_dir():
+        raise UserError(
+            got=f"--model {model}, which is {'a file' if model.exists() else 'not there'}",
+            expected="a model folder",
+            do="turn a file into a folder first: litotes convert" if model.exists() else "check the path",
+        )
 
 
 def _require_sense(output: Path, form: Form, adapters: Sequence[str | Path], alpha: float, any_base: bool) -> None:
