@@ -1,9 +1,9 @@
 import json
 
 import pytest
-from drawn_results import record
 from drawn_table import litotes
 
+from drawn_results import record
 from litotes.cli import main
 
 

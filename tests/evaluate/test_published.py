@@ -1,8 +1,8 @@
 import json
 
 import pytest
-from drawn_results import NEGATED, QUESTIONS, choice, record, retrieval
 
+from drawn_results import NEGATED, QUESTIONS, choice, record, retrieval
 from litotes.data.negbench import KNOWN
 from litotes.errors import UserError
 from litotes.evaluate.published import published, published_record
