@@ -9,7 +9,7 @@ from typing import Literal
 
 from litotes.backbones.families import MASK
 from litotes.backbones.fit import require_fit
-from litotes.backbones.layout import ClipSizes, layout, read_sizes
+from litotes.backbones.layout import ClipSizes, layout
 from litotes.backbones.open_clip_config import OPEN_CLIP_CONFIG, open_clip_config
 from litotes.backbones.openai import to_openai
 from litotes.backbones.preprocess import CONFIG_NAME, Preprocess
@@ -82,8 +82,22 @@ def _write_open_clip(source: Source, folder: Path) -> None:
 
 
 def _sizes(matcher: Matcher) -> ClipSizes:
-    tensors = to_openai(matcher.encoder.base_state())
-    return read_sizes(Path(matcher.name), {name: tuple(tensor.shape) for name, tensor in tensors.items()})
+    """The sizes of the weights, by the configuration; the side of a picture is a whole number of patches."""
+    config = matcher.encoder.clip.config
+    vision, text = config.vision_config, config.text_config
+    return ClipSizes(
+        vision_width=vision.hidden_size,
+        vision_layers=vision.num_hidden_layers,
+        vision_hidden=vision.intermediate_size,
+        image_size=vision.image_size // vision.patch_size * vision.patch_size,
+        patch_size=vision.patch_size,
+        text_width=text.hidden_size,
+        text_layers=text.num_hidden_layers,
+        text_hidden=text.intermediate_size,
+        context=text.max_position_embeddings,
+        vocabulary=text.vocab_size,
+        embedding=config.projection_dim,
+    )
 
 
 def _heads(matcher: Matcher) -> tuple[int, int]:
