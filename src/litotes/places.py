@@ -1,7 +1,8 @@
-"""Places that results go to, checked before the work, so that no hour of it is lost to a mistyped path."""
+"""Places that results go to: checked before the work, so that no hour of it is lost to a mistyped path, and written."""
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from litotes.errors import UserError
@@ -27,6 +28,28 @@ def require_file_place(file: Path, option: str = "--output") -> None:
 def require_folder_place(folder: Path, option: str = "--output") -> None:
     """Refuse a path that is no folder and cannot become one, or a folder that cannot be written to."""
     _require_writable(_nearest(folder), f"{option} {folder}")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; folders on the way are made, and nothing stays of what could not be written.
+
+    It is written beside ``path``, flushed, and renamed. Errors: ``OSError`` with the name of ``path``, which is the one
+    that the user knows.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 def _nearest(path: Path) -> Path:

@@ -2,8 +2,6 @@
 
 import hashlib
 import io
-import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -13,6 +11,7 @@ from jaxtyping import Bool, Int
 from numpy.typing import ArrayLike
 
 from litotes.errors import UserError
+from litotes.places import write_whole
 
 Unit = Literal["caption", "image"]
 Owners = Int[np.ndarray, "captions"]
@@ -112,14 +111,7 @@ def save_noise(path: Path, noisy: ArrayLike) -> str:
     array = _owners(noisy, "the shuffled pictures")
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{os.getpid()}.partial")
-    try:
-        partial.write_bytes(buffer.getvalue())
-        partial.replace(path)
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    write_whole(path, buffer.getvalue())
     return noise_sha256(array)
 
 

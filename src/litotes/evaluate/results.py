@@ -3,15 +3,14 @@
 import hashlib
 import json
 import math
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from litotes.data.negbench import recognise
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.suite import Result
+from litotes.places import write_whole
 
 Metrics = dict[str, float | None]
 
@@ -69,30 +68,14 @@ def flat_metrics(dataset: str, suites: Mapping[str, Mapping[str, Any]]) -> Metri
 
 
 def write_json(path: Path, record: object) -> Path:
-    """Write JSON whole or not at all: into a file beside it, flushed, renamed. JSON has no NaN, so it is refused."""
+    """Write JSON whole or not at all (``write_whole``). JSON has no NaN, so it is refused."""
     text = json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
     return write_text(path, text)
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a file whole or not at all; folders on the way are made, and nothing stays of what could not be written.
-
-    Errors: ``OSError`` with the name of ``path``, which is the one that the user knows.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{os.getpid()}.partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None:
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        raise
+    """Write a text in UTF-8 whole or not at all (``write_whole``), and return where it is."""
+    write_whole(path, text.encode("utf-8"))
     return path
 
 
