@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 from story_fakes import KINDS, MODELS, RESULTS, disc, results, story
 
+from litotes import places
 from litotes.demo.narration import angle_note, lead, losses, price, radius_note
 from litotes.demo.plots import disc_svg, view_radius
 from litotes.demo.report import question_view, search_view, write_report
 from litotes.demo.story import Disc, Hit, Option, Question, Search, Story
 from litotes.demo.tables import tables
 from litotes.errors import UserError
-from litotes.evaluate import results as results_module
 from litotes.evaluate.plots import curve_svg
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -165,7 +165,7 @@ def test_a_crash_while_writing_leaves_the_old_report(tmp_path, monkeypatch):
     def full(_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(results_module.os, "fsync", full)
+    monkeypatch.setattr(places.os, "fsync", full)
     with pytest.raises(OSError, match="disk full"):
         write_report(bare(results(base={"mcq.total": 0.9})), tmp_path)
     assert (path.read_bytes(), (tmp_path / "report.json").read_bytes()) == before
