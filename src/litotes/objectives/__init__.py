@@ -9,6 +9,7 @@ from litotes.objectives.contrastive import (
     negative_info_nce,
     repeat_matrix,
 )
+from litotes.objectives.diagnostics import PairDiagnostics, collapses, diagnostics
 from litotes.objectives.hanclip import HanclipConfig, HanclipTerms, hanclip
 from litotes.objectives.hco import HcoConfig, HcoTerms, hco
 from litotes.objectives.mirror import MirrorConfig, mirror_targets, turning
@@ -39,6 +40,7 @@ __all__ = [
     "HcoTerms",
     "MirrorConfig",
     "OwnOptionsConfig",
+    "PairDiagnostics",
     "PairSample",
     "RepeatCounts",
     "SpaceConfig",
@@ -47,7 +49,9 @@ __all__ = [
     "VacsrTerms",
     "angles",
     "atnl",
+    "collapses",
     "count_repeats",
+    "diagnostics",
     "hanclip",
     "hardest_negatives",
     "hco",
