@@ -37,6 +37,10 @@ LOG_VAR_BOUND = 10.0
 UNIFORM_EDGE = 1e-6
 
 
+# Added to a length before a vector is divided by it, where a recipe says so.
+LENGTH_FLOOR = 1e-8
+
+
 def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[object]:
     """Context in which autocast leaves the arithmetic of the tensor's device alone."""
     return torch.autocast(device_type=tensor.device.type, enabled=False)

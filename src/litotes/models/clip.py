@@ -67,11 +67,27 @@ class ClipEncoder(nn.Module):
         Texts are sorted by length and encoded in groups of ``group``, each trimmed to its own longest; the rows come
         back in the order given, equal to one call on all of them to 1e-6.
         """
-        # By the padding and not by the end token: configurations of OpenAI's models on the hub name a wrong one.
-        lengths = ids.shape[1] - (ids != 0).flip(1).int().argmax(dim=1)
+        lengths = text_lengths(ids)
         order = lengths.argsort(stable=True)
         parts = [self.text_features(ids[rows, : int(lengths[rows].max())]) for rows in order.split(group)]
         return torch.cat(parts)[order.argsort()]
+
+    def image_tokens(self, pixels: Float[Tensor, "n c h w"]) -> Float[Tensor, "n length w"]:
+        """What the last block gives for each token, the class token first, before the final norm and projection."""
+        return self.clip.vision_model(pixel_values=pixels).last_hidden_state
+
+    def text_tokens(self, ids: Int[Tensor, "n length"]) -> Float[Tensor, "n length w"]:
+        """What the last block gives for each token, behind the final norm and before the projection.
+
+        Rows go on behind the end token, where they mean nothing: see ``text_lengths``.
+        """
+        return self.clip.text_model(input_ids=ids).last_hidden_state
+
+    @property
+    def token_widths(self) -> tuple[int, int]:
+        """Dimensions of an image token and of a text token."""
+        config = self.clip.config
+        return int(config.vision_config.hidden_size), int(config.text_config.hidden_size)
 
     @property
     def scale(self) -> Tensor:
@@ -122,6 +138,14 @@ class ClipEncoder(nn.Module):
                 digest.update(tensor_bytes(tensor))
             self._hashed = (written, digest.hexdigest())
         return self._hashed[1]
+
+
+def text_lengths(ids: Int[Tensor, "n length"]) -> Int[Tensor, "n"]:
+    """Tokens of each row, from the start token to the end token: what stands before the padding with 0.
+
+    By the padding and not by the end token: configurations of OpenAI's models on the hub name a wrong one.
+    """
+    return ids.shape[1] - (ids != 0).flip(1).int().argmax(dim=1)
 
 
 def tensor_bytes(tensor: Tensor) -> bytes:
