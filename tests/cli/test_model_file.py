@@ -1,5 +1,6 @@
 """``litotes train`` and ``litotes evaluate`` on a file of weights: as on the folder that is made of it."""
 
+import hashlib
 import json
 
 import pytest
@@ -48,6 +49,22 @@ def test_an_adapter_of_a_file_is_one_of_the_folder_too(given, pairs, tmp_path, c
     records = [json.loads((tmp_path / f"{name}.json").read_text()) for name in ("file", "folder")]
     assert records[0]["fingerprint"] == records[1]["fingerprint"] != records[0]["base"]["fingerprint"]
     assert (records[0]["model"], records[1]["model_notes"]) == ("smart", [])
+
+
+def test_how_a_file_is_to_be_read_is_said_by_options_and_stands_in_the_result(given, pairs, tmp_path, capsys):
+    wanted = {"retrieval": pairs, "ks": "1", "output": tmp_path / "r.json"}
+    right = hashlib.sha256(given["model"].read_bytes()).hexdigest()
+    assert litotes("evaluate", **given, **wanted, sha256=right, round_like_reference=True) == 0
+    record = json.loads((tmp_path / "r.json").read_text())
+    assert (record["file_sha256"], record["round_like_reference"]) == (right, True)
+    capsys.readouterr()
+    for command, more in (
+        ("evaluate", wanted), ("train", {"train_data": pairs, "output": tmp_path / "o"}), ("doctor", {}),
+    ):  # fmt: skip
+        assert litotes(command, **given, **more, sha256="1" * 64) == 2
+        assert f"smart.pt with sha256 {right}" in capsys.readouterr().err
+    assert litotes("doctor", **given, round_like_reference=True) == 0
+    assert "- weights rounded to float16, as the reference loaders do" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])

@@ -1,5 +1,8 @@
 """One entry: a file of every family is the model of the folder that is made of it, and each refusal says what helps."""
 
+import hashlib
+import json
+
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -83,6 +86,7 @@ def test_a_file_needs_a_vocabulary_and_a_folder_has_its_own(vocabulary, tmp_path
         (tmp_path / "other", {}, "other, which is not a folder here"),
         (folder, {"vocabulary": words}, "--vocabulary .* which is not a file.*leave --vocabulary out"),
         (folder, {"activation": "gelu"}, "--activation gelu .* which is not a file.*leave --activation out"),
+        (folder, {"round_like_reference": True}, "--round-like-reference for .* not a file.*convert the file"),
         (tmp_path / "empty", {"allow_network": True}, r"without config\.json and model\.safetensors"),
         ("owner/name", {"allow_network": True, "activation": "gelu"}, "leave --activation out"),
     ):
@@ -90,6 +94,47 @@ def test_a_file_needs_a_vocabulary_and_a_folder_has_its_own(vocabulary, tmp_path
             with pytest.raises(UserError) as error:
                 refused(source, **given)
             assert error.match(f"(?s){message}")
+
+
+def test_a_file_and_a_folder_with_another_hash_are_refused_before_they_are_read(vocabulary, tmp_path, monkeypatch):
+    words, ids = vocabulary
+    file, folder = tmp_path / "model.pt", tmp_path / "folder"
+    saved("longclip", ids, file)
+    convert(file, words, folder)
+    right = hashlib.sha256(file.read_bytes()).hexdigest()
+    of_file = load_backbone(file, vocabulary=words, sha256=right.upper())
+    assert of_file.provenance()["file_sha256"] == load_backbone(folder).provenance()["file_sha256"] == right
+    assert load_backbone(file, vocabulary=words).provenance()["file_sha256"] is None
+    weights = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    assert load_backbone(folder, sha256=weights).fingerprint == of_file.fingerprint
+    monkeypatch.setattr("torch.load", None)
+    monkeypatch.setattr("litotes.models.loading.load_matcher", None)
+    for source, given in ((file, {"vocabulary": words}), (folder, {})):
+        with pytest.raises(UserError, match=f"(model.pt|model.safetensors) with sha256 .*\n.*sha256 {'0' * 64}"):
+            load_backbone(source, sha256="0" * 64, **given)
+        for refused in (require_source, load_backbone):
+            with pytest.raises(UserError, match="64 hexadecimal digits"):
+                refused(source, sha256=right[1:], **given)
+
+
+def test_weights_rounded_like_the_reference_are_recorded_wherever_they_come_from(vocabulary, tmp_path):
+    words, ids = vocabulary
+    file = tmp_path / "model.pt"
+    saved("longclip", ids, file)
+    convert(file, words, tmp_path / "rounded", round_like_reference=True)
+    convert(file, words, tmp_path / "exact")
+    rounded = load_backbone(file, vocabulary=words, round_like_reference=True)
+    exact = load_backbone(file, vocabulary=words)
+    assert rounded.fingerprint == load_backbone(tmp_path / "rounded").fingerprint != exact.fingerprint
+    halves = exact.encoder.clip.visual_projection.weight.half().float()
+    assert torch.equal(rounded.encoder.clip.visual_projection.weight, halves)
+    found = [rounded, exact, load_backbone(tmp_path / "rounded"), load_backbone(tmp_path / "exact")]
+    assert [one.provenance()["round_like_reference"] for one in found] == [True, False, True, False]
+    plain = load_backbone(tiny_model(tmp_path / "tiny", TEXTS)).provenance()
+    assert (plain["round_like_reference"], plain["file_sha256"]) == (None, None)
+    record = tmp_path / "exact" / "litotes_source.json"  # as it was written before rounding was kept
+    record.write_text(json.dumps({k: v for k, v in json.loads(record.read_text()).items() if k[:5] != "round"}))
+    assert load_backbone(tmp_path / "exact").provenance()["round_like_reference"] is None
 
 
 def test_a_name_of_the_hub_is_looked_up_by_loading_alone(tmp_path, monkeypatch):

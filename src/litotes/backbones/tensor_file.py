@@ -100,7 +100,7 @@ def read_tensor_file(source: str | Path, sha256: str | None = None) -> TensorFil
             expected="the file that the pointer stands for",
             do="run git lfs pull in its repository, or download the file itself",
         )
-    _require_hash(path, sha256)
+    require_hash(path, sha256)
     if start[8:9] == b"{":
         return _unwrapped(path, _safetensors(path), scripted=False)
     if start.startswith(b"PK\x03\x04"):
@@ -122,9 +122,17 @@ def _require_content(path: Path) -> None:
         raise UserError(got=f"{path}, an empty file", expected="a file of weights", do=_DO_AGAIN)
 
 
-def _require_hash(path: Path, sha256: str | None) -> None:
+def require_sha256(sha256: str) -> None:
+    """Refuse what is no hash at all, before a large file is read for nothing."""
+    if not re.fullmatch("[0-9a-fA-F]{64}", sha256):
+        raise UserError(got=f"sha256 {sha256!r}", expected="64 hexadecimal digits", do="copy the whole hash")
+
+
+def require_hash(path: Path, sha256: str | None) -> None:
+    """Refuse a file whose sha256 is not the given one (64 hexadecimal digits, in any case); None asks nothing."""
     if sha256 is None:
         return
+    require_sha256(sha256)
     found = sha256_of_file(path)
     if found != sha256.lower():
         raise UserError(

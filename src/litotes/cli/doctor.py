@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from litotes.models.conversion import SourceRecord
     from litotes.models.examination import Answers, Facts
     from litotes.models.matcher import Matcher
 
@@ -16,6 +17,8 @@ class Settings:
     model: folder of a CLIP in transformers' layout, or a file of weights with --vocabulary
     vocabulary: folder of tokenizer files, or bpe_simple_vocab_16e6.txt.gz, for a model that is a file; none by default
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says
+    round_like_reference: of a file, round weights to float16 as the reference loaders do; off by default
+    sha256: refuse another file, or a folder with another model.safetensors; not checked by default
     adapter: folder of a LoRA adapter to mount; none by default
     any_base: take an adapter that does not name its base model
     device: torch device
@@ -25,6 +28,8 @@ class Settings:
     model: Path
     vocabulary: Path | None = None
     activation: Literal["quick_gelu", "gelu"] | None = None
+    round_like_reference: bool = False
+    sha256: str | None = None
     adapter: Path | None = None
     any_base: bool = False
     device: str = "cpu"
@@ -44,13 +49,14 @@ def run(settings: Settings) -> None:
     if settings.adapter:
         require_adapter_files(settings.adapter)
     matcher = load_backbone(
-        settings.model, vocabulary=settings.vocabulary, activation=settings.activation, device=settings.device,
+        settings.model, vocabulary=settings.vocabulary, activation=settings.activation,
+        round_like_reference=settings.round_like_reference, sha256=settings.sha256, device=settings.device,
         allow_network=settings.allow_network,
     )  # fmt: skip
     if settings.adapter:
         load_adapter(matcher, settings.adapter, any_base=settings.any_base)
     record = source_record(settings.model)
-    facts = facts_of(matcher, record.get("family"))
+    facts = facts_of(matcher, record.family if record else None)
     answers = ask(matcher)
     print(_sheet(matcher, facts, settings, record), _asked(answers), sep="\n\n")
     odd = oddities(facts)
@@ -64,7 +70,7 @@ def run(settings: Settings) -> None:
         )
 
 
-def _sheet(matcher: "Matcher", facts: "Facts", settings: Settings, record: dict[str, str]) -> str:
+def _sheet(matcher: "Matcher", facts: "Facts", settings: Settings, record: "SourceRecord | None") -> str:
     vision, text = facts.vision, facts.text
     weights = sum(tensor.numel() for tensor in matcher.encoder.base_state().values())
     pre = matcher.preprocess
@@ -88,12 +94,12 @@ def _sheet(matcher: "Matcher", facts: "Facts", settings: Settings, record: dict[
     return "\n".join([*(f"{name:<17}{value}" for name, value in lines.items()), *told])
 
 
-def _family(matcher: "Matcher", record: dict[str, str]) -> str:
+def _family(matcher: "Matcher", record: "SourceRecord | None") -> str:
     """What the file showed when it was read, now or when it was converted."""
     if matcher.notes:
         return matcher.notes[0].removeprefix("family: ")
     if record:
-        return f"{record['family']}, converted from {record['file']} (sha256 {record['sha256'][:12]})"
+        return f"{record.family}, converted from {record.file} (sha256 {record.sha256[:12]})"
     return "not recorded: a folder in transformers' layout"
 
 

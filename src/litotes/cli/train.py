@@ -24,6 +24,8 @@ class Settings:
         (.pt, .safetensors), with --vocabulary
     vocabulary: folder of tokenizer files, or bpe_simple_vocab_16e6.txt.gz, for a model that is a file; none by default
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says
+    round_like_reference: of a file, round weights to float16 as the reference loaders do; off by default
+    sha256: refuse another file, or a folder with another model.safetensors; not checked by default
     train_data: table (CSV, TSV, JSONL, parquet) with filepath, caption, negated_caption and, at will,
         negated_positive and objects ("cat|boat": all things in the picture); or CC-Neg as converted by
         ``litotes data convert-cc-neg`` (then say --cc-neg)
@@ -98,6 +100,8 @@ class Settings:
     output: Path
     vocabulary: Path | None = None
     activation: Literal["quick_gelu", "gelu"] | None = None
+    round_like_reference: bool = False
+    sha256: str | None = None
     objects_from: Literal["column", "captions"] = "column"
     images_root: Path | None = None
     cc_neg: bool = False

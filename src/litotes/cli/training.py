@@ -37,6 +37,7 @@ from litotes.train.recipes import FULL_RATE, LESSON_RATE, MIRROR, RECIPES, Lesso
 MOST_VALIDATION = 1000
 RUN = "run"
 _DATA = ("objects_from", "cc_neg", "remove_commas", "train_num_samples", "val_fraction", "seed")
+_WHERE = ("vocabulary", "activation", "round_like_reference", "sha256", "allow_network")
 _MAY_CHANGE = ("loop.save_every", "loop.keep", "loop.workers")
 
 _SAID = {
@@ -78,7 +79,7 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
     require_useful_steps(len(train_part), recipe.loop.batch_size, recipe.loop.drop_last)
     recipe = with_reachable_rate(recipe, len(train_part), settings)
     options = own_statements(train_part, settings) if recipe.states else None
-    where: dict[str, Any] = {key: getattr(settings, key) for key in ("vocabulary", "activation", "allow_network")}
+    where: dict[str, Any] = {key: getattr(settings, key) for key in _WHERE}
     find_model = partial(require_source, settings.model, **where)
     questions: Questions = together(partial(report_suites, data, held, settings), find_model)[0]
     warnings = [*notes, *data_notes(train_part, recipe.loop.batch_size)]

@@ -167,19 +167,20 @@ def _foil_ties(name: str, result: Mapping[str, Any]) -> list[str]:
 
 def _require_model(config: EvaluateConfig) -> None:
     """Refuse a model or an adapter that is not there; nothing is fetched or loaded."""
-    require_source(
-        config.model, vocabulary=config.vocabulary, activation=config.activation, allow_network=config.allow_network
-    )
+    require_source(config.model, **_where(config))
     if config.adapter is not None:
         require_adapter_files(config.adapter)
 
 
+def _where(config: EvaluateConfig) -> dict[str, Any]:
+    """How the model is to be read."""
+    keys = ("vocabulary", "activation", "round_like_reference", "sha256", "allow_network")
+    return {key: getattr(config, key) for key in keys}
+
+
 def _matcher(config: EvaluateConfig, adapter: Path | None) -> Matcher:
     require_device(config.device)
-    matcher = load_backbone(
-        config.model, vocabulary=config.vocabulary, activation=config.activation, device=config.device,
-        truncation=config.truncation, allow_network=config.allow_network,
-    )  # fmt: skip
+    matcher = load_backbone(config.model, device=config.device, truncation=config.truncation, **_where(config))
     if adapter is not None:
         load_adapter(matcher, adapter, any_base=config.any_base)
     return matcher

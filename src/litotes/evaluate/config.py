@@ -17,6 +17,8 @@ class EvaluateConfig:
         CLIP, LongCLIP, HiMo-CLIP or SmartCLIP (.pt, .safetensors), with --vocabulary.
     vocabulary: folder of tokenizer files, or bpe_simple_vocab_16e6.txt.gz, for a model that is a file; none by default.
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says.
+    round_like_reference: of a file, round weights to float16 as the reference loaders do; off by default.
+    sha256: refuse another file, or a folder with another model.safetensors; not checked by default.
     adapter: folder of a LoRA adapter to mount on the model; none by default.
     any_base: take an adapter that does not name its base model; off by default.
     adapted_only: with an adapter, leave out the base, which is measured beside it otherwise; half the time.
@@ -46,6 +48,8 @@ class EvaluateConfig:
     model: Path
     vocabulary: Path | None = None
     activation: Literal["quick_gelu", "gelu"] | None = None
+    round_like_reference: bool = False
+    sha256: str | None = None
     adapter: Path | None = None
     any_base: bool = False
     adapted_only: bool = False

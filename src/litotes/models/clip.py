@@ -18,9 +18,9 @@ from transformers.utils import logging
 from litotes.backbones.fit import first_three, shape_problems
 from litotes.errors import UserError
 
-_CONFIG, _WEIGHTS = "config.json", "model.safetensors"
+_CONFIG, WEIGHTS = "config.json", "model.safetensors"
 _HUB_FILES = (
-    _CONFIG, _WEIGHTS, "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
+    _CONFIG, WEIGHTS, "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
     "preprocessor_config.json",
 )  # fmt: skip
 
@@ -252,7 +252,7 @@ def local_folder(source: str | Path, allow_network: bool = False) -> Path:
                 do="check the path, or say --allow-network to fetch a model of this name from the hub",
             )
         folder = _fetched(str(source))
-    missing = [name for name in (_CONFIG, _WEIGHTS) if not (folder / name).is_file()]
+    missing = [name for name in (_CONFIG, WEIGHTS) if not (folder / name).is_file()]
     if missing:
         raise UserError(
             got=f"{folder} without {' and '.join(missing)}",
@@ -298,11 +298,11 @@ def _require_fitting_weights(folder: Path, model: CLIPModel) -> None:
     """Compare names and shapes by the file's header, before any number is read."""
     wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     try:
-        with safe_open(folder / _WEIGHTS, "pt") as file:
+        with safe_open(folder / WEIGHTS, "pt") as file:
             found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 (no mapping)
     except SafetensorError as error:
         raise UserError(
-            got=f"{folder / _WEIGHTS}, which cannot be read: {error}",
+            got=f"{folder / WEIGHTS}, which cannot be read: {error}",
             expected="a whole safetensors file",
             do="copy or download it again",
         ) from error
@@ -311,7 +311,7 @@ def _require_fitting_weights(folder: Path, model: CLIPModel) -> None:
     problems = shape_problems(found, wanted)
     if problems:
         raise UserError(
-            got=f"{folder / _WEIGHTS}: {first_three(problems)}",
+            got=f"{folder / WEIGHTS}: {first_three(problems)}",
             expected=f"exactly the weights of the model that {folder / _CONFIG} describes",
             do="use the config.json that belongs to these weights",
         )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from litotes.backbones.deviations import ordered_deviations
@@ -14,6 +14,19 @@ from litotes.models.tensors import save_tensors
 from litotes.places import require_folder_place
 
 SOURCE_RECORD, MASK_NETWORK = "litotes_source.json", "mask_network.safetensors"
+
+
+@dataclass(frozen=True)
+class SourceRecord:
+    """Of the file that a folder was made of: name, sha256, family, and whether its weights were rounded.
+
+    ``round_like_reference``: None in records from before it was kept.
+    """
+
+    file: str
+    sha256: str
+    family: str
+    round_like_reference: bool | None
 
 
 def convert(
@@ -65,6 +78,7 @@ def convert(
         "file": path.name,
         "sha256": sha256_of_file(path),
         "family": backbone.family,
+        "round_like_reference": round_like_reference,
         "notes": list(backbone.notes),
     }
     (folder / SOURCE_RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -73,18 +87,19 @@ def convert(
     return backbone
 
 
-def source_record(folder: str | Path) -> dict[str, str]:
-    """What ``convert`` recorded of the file that a folder was made of: ``file``, ``sha256``, ``family``.
+def source_record(folder: str | Path) -> SourceRecord | None:
+    """What ``convert`` recorded of the file that a folder was made of; None for any other model.
 
-    Empty for any other model. Errors: :class:`UserError` on a record that is not as ``convert`` writes it.
+    Errors: :class:`UserError` on a record that is not as ``convert`` writes it.
     """
     path = Path(folder) / SOURCE_RECORD
     if not path.is_file():
-        return {}
+        return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return {key: str(found[key]) for key in ("file", "sha256", "family")}
-    except (ValueError, KeyError, TypeError) as error:
+        rounded = found.get("round_like_reference")
+        return SourceRecord(str(found["file"]), str(found["sha256"]), str(found["family"]), rounded)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             got=f"{path}, which cannot be read: {error!r}",
             expected="the record that litotes convert wrote",

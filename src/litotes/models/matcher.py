@@ -28,7 +28,8 @@ class Matcher:
     ``encode_images`` and ``encode_texts`` give un-normalised float32 embeddings [n, d] without gradient, in eval
     mode. Texts are sorted by length and trimmed to the longest of their batch, which changes nothing but the time.
     Training calls ``encoder`` directly, with ``pixels`` and ``tokenizer`` for its inputs. ``notes``: what a person
-    should know of a model that was read from a file.
+    should know of a model that was read from a file. ``rounded``: whether its weights were rounded like those of the
+    reference loaders, ``file_sha256``: of the file that they came from; None where nobody checked or recorded it.
     """
 
     def __init__(self, encoder: ClipEncoder, tokenizer: TextTokenizer, preprocess: Preprocess, name: str) -> None:
@@ -38,6 +39,8 @@ class Matcher:
         self.name = name
         self.adapter: str | None = None
         self.notes: tuple[str, ...] = ()
+        self.rounded: bool | None = None
+        self.file_sha256: str | None = None
 
     @property
     def base(self) -> str:
@@ -104,6 +107,8 @@ class Matcher:
         return {
             "model": self.name,
             "base_sha256": self.base,
+            "file_sha256": self.file_sha256,
+            "round_like_reference": self.rounded,
             "model_notes": list(self.notes),
             "adapter": self.adapter,
             "fingerprint": self.fingerprint,
