@@ -13,9 +13,12 @@ from rich.console import Console
 
 from litotes.data.negbench import KNOWN, fingerprint_retrieval, read_retrieval
 from litotes.errors import UserError
+from litotes.evaluate.answers import read_answers
 from litotes.evaluate.command import evaluate_command, print_record, run
+from litotes.evaluate.compare import Difference, hits, is_right
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
+from litotes.evaluate.report import signed
 from litotes.evaluate.verdict import outcome
 from litotes.models.lora import LoraSettings, adapted_layers, add_lora, save_adapter
 from litotes.models.matcher import load_matcher
@@ -124,7 +127,7 @@ def adapter(model, tmp_path_factory):
 def test_with_an_adapter_the_base_stands_beside_it(model, data, adapter, tmp_path):
     text, out = io.StringIO(), tmp_path / "r.json"
     config = everything(model, data, adapter=adapter, output=out)
-    evaluate_command(config, Console(file=text, width=110))
+    evaluate_command(config, Console(file=text, width=130))
     record = json.loads(out.read_text())
     base = run(everything(model, data))
     assert "base" not in base
@@ -133,10 +136,47 @@ def test_with_an_adapter_the_base_stands_beside_it(model, data, adapter, tmp_pat
     assert (record["base"]["fingerprint"], record["base"]["pretrained"]) == (load_matcher(model).fingerprint, "base")
     assert record["pretrained"].startswith("moved (rsLoRA on ")
     shown = text.getvalue()
-    assert outcome(record["suites"], base["suites"])[0] in " ".join(shown.split())
+    compared = {suite: [Difference(**part) for part in parts] for suite, parts in told(record).items()}
+    assert outcome(record["suites"], base["suites"], compared)[0] in " ".join(shown.split())
     total = [found["suites"]["retrieval"]["rsum"] for found in (base, record)]
     row = next(line for line in shown.splitlines() if "Retrieval, plain captions: rSum" in line)
     assert [cell.strip() for cell in row.split("│")[2:4]] == [f"{value:.1f}" for value in total]
+
+
+def told(record):
+    return {
+        suite: [part | {"path": tuple(part["path"])} for part in parts]
+        for suite, parts in record["differences"].items()
+    }
+
+
+def test_every_answer_is_kept_and_both_models_are_compared_by_them(model, data, adapter, tmp_path):
+    text, out = io.StringIO(), tmp_path / "deep" / "r.json"
+    evaluate_command(everything(model, data, adapter=adapter, output=out), Console(file=text, width=130))
+    record = json.loads(out.read_text())
+    answers = {name: read_answers(out.parent, record["answers"], name) for name in ("base", "adapted")}
+    assert record["answers"] | {"model": "base"} == record["base"]["answers"]
+    for label, result in (("base", record["base"]), ("adapted", record)):
+        said, suites = answers[label], result["suites"]
+        assert sum(map(is_right, said["mcq"])) / 12 == suites["mcq"]["total"]
+        assert sum(map(is_right, said["classification"])) / 12 == suites["classification"]["acc1"]
+        for way in ("i2t", "t2i"):
+            asked = [answer for answer in said["retrieval"] if answer.asked["way"] == way]
+            assert hits(asked, 5).mean() == suites["retrieval"][way]["5"]
+    first = answers["base"]["mcq"][1]
+    assert first.asked["texts"] == ["a cat", "no cat"]
+    assert (out.parent / record["answers"]["pictures"]["mcq"] / first.asked["picture"]).read_bytes()
+    for suite, parts in told(record).items():
+        for part in parts:
+            for key, result in (("before", record["base"]), ("after", record)):
+                value = result["suites"][suite]
+                for step in part["path"]:
+                    value = value[step]
+                assert part[key] == pytest.approx(value)
+    (total,) = (part for part in told(record)["mcq"] if part["path"] == ("total",))
+    row = next(line for line in text.getvalue().splitlines() if "Multiple choice, all 12" in line)
+    assert f"({signed(100 * total['low'])} to {signed(100 * total['high'])})" in row
+    assert f"(McNemar, p = {total['p']:.2g})" in " ".join(text.getvalue().split())
 
 
 def test_the_adapted_model_alone_can_be_asked_for(model, data, adapter, tmp_path):

@@ -48,9 +48,12 @@ def test_pictures_and_texts_are_encoded_once_whatever_their_order():
 
 
 def test_remembered_embeddings_are_those_of_the_model():
-    together = run_suites(random_encoder(), suites(pictures(20), Subset(pictures(20), range(19, -1, -1))))
+    said = {}
+    together = run_suites(random_encoder(), suites(pictures(20), Subset(pictures(20), range(19, -1, -1))), said)
+    assert list(said) == ["retrieval", "again"]
     for suite in suites(pictures(20), Subset(pictures(20), range(19, -1, -1))):
         alone = suite.run(random_encoder())
+        assert alone.pop("answers", None) == said.get(suite.name)
         assert {key: together[suite.name][key] for key in alone} == alone
 
 

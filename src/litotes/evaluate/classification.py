@@ -1,14 +1,16 @@
 """Zero-shot classification with class names and prompt templates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from litotes.data.images import Pictures
 from litotes.errors import UserError
+from litotes.evaluate.answers import Answer, choices, pictured
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.suite import (
     Identity,
@@ -39,7 +41,8 @@ class Classification(Suite):
 
     ``run`` gives ``acc1``, ``acc5`` (None under five classes), ``mean_per_class_recall``, ``per_class`` by class name
     with an image (by ``name #index`` where names repeat), ``equal_names``: classes whose prompts are the same, which
-    tie with each other and cannot be told apart; and ``templates``. Ties are misses.
+    tie with each other and cannot be told apart; ``templates``; and ``answers``, with two scores each: that of
+    the right class and of the best other one. Ties are misses.
 
     Errors: lists of unequal length, labels out of range, an empty class name, a template without a place.
     """
@@ -91,7 +94,19 @@ class Classification(Suite):
             "per_class": {self._key(label): share for label, share in recall.items()},
             "equal_names": self._equal_names(),
             "templates": list(self.templates),
+            "answers": self._answers(scores),
         }
+
+    def _answers(self, scores: Tensor) -> list[Answer]:
+        """Of the scores only that of the right class and of the best other one; all would be as many as the classes."""
+        label = torch.as_tensor(self.labels, device=scores.device)[:, None]
+        others = scores.scatter(1, label, -torch.inf).amax(dim=1, keepdim=True)
+        kept = torch.cat([scores.gather(1, label), others], dim=1)
+        return choices(scores, self.labels, self._questions(), kept)
+
+    def _questions(self) -> Iterator[dict[str, Any]]:
+        for item, label in enumerate(self.labels):
+            yield {"item": item, **pictured(self.pictures, item), "class": self.classnames[label]}
 
     def class_embeddings(self, encoder: Encoder) -> Float[Tensor, "classes d"]:
         """Unit class embeddings."""

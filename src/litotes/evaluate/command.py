@@ -1,10 +1,11 @@
 """What ``litotes evaluate`` does: load, measure, print, write."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from rich.console import Console
@@ -13,13 +14,15 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 from litotes.errors import UserError, together
+from litotes.evaluate.answers import Answer, Answers, answers_path, write_answers
+from litotes.evaluate.compare import Difference, Differences, differences
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Progress, Remembering, silent
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.report import sections
 from litotes.evaluate.results import file_name, result_record, write_json
 from litotes.evaluate.suite import Suite, run_suites
-from litotes.evaluate.verdict import outcome
+from litotes.evaluate.verdict import outcome, significance
 from litotes.models.features import image_features
 from litotes.models.loading import load_backbone, require_source
 from litotes.models.lora import load_adapter, require_adapter_files
@@ -40,17 +43,44 @@ def run(config: EvaluateConfig, progress: Progress = silent) -> dict[str, Any]:
     Errors: those of the files, together with a model or an adapter that is not there; those of model and adapter; a
     device that is not there.
     """
+    return measure(config, progress).record
+
+
+class Measured(NamedTuple):
+    """The record of an evaluation, and what each model ("base", "adapted") answered to the single questions.
+
+    roots: by suite, the folder that the names of its pictures start from.
+    """
+
+    record: dict[str, Any]
+    answers: dict[str, Answers]
+    roots: dict[str, Path]
+
+
+def measure(config: EvaluateConfig, progress: Progress = silent) -> Measured:
+    """As ``run``, with the single answers. What base and adapted differ in is in the record as ``differences``."""
     suites: list[Suite] = together(partial(suites_from_files, config), partial(_require_model, config))[0]
-    record = _measured(_matcher(config, config.adapter), suites, config, progress)
+    model = "base" if config.adapter is None else "adapted"
+    roots = {
+        suite.name: config.images_root or (path if path.is_dir() else path.parent)
+        for suite, path in zip(suites, config.files.values(), strict=True)
+    }
+    record, answers = _measured(_matcher(config, config.adapter), suites, config, progress)
     if config.adapter is None or config.adapted_only:
-        return record
-    return {**record, "base": _measured(_matcher(config, None), suites, config, progress)}
+        return Measured(record, {model: answers}, roots)
+    base, before = _measured(_matcher(config, None), suites, config, progress)
+    found = differences(before, answers, record["suites"])
+    told = {suite: [part._asdict() for part in parts] for suite, parts in found.items()}
+    return Measured({**record, "differences": told, "base": base}, {"base": before, "adapted": answers}, roots)
 
 
-def _measured(matcher: Matcher, suites: list[Suite], config: EvaluateConfig, progress: Progress) -> dict[str, Any]:
+def _measured(
+    matcher: Matcher, suites: list[Suite], config: EvaluateConfig, progress: Progress
+) -> tuple[dict[str, Any], dict[str, list[Answer]]]:
     encode_images = partial(image_features, matcher, cache=config.cache) if config.cache else None
-    results = run_suites(Remembering(matcher, progress, encode_images), suites)
-    return result_record(matcher, results, dataset=config.dataset_name)
+    answers: dict[str, list[Answer]] = {}
+    results = run_suites(Remembering(matcher, progress, encode_images), suites, answers)
+    return result_record(matcher, results, dataset=config.dataset_name), answers
 
 
 def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> Path:
@@ -63,11 +93,23 @@ def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> 
     if config.cache:
         require_folder_place(config.cache, "--cache")
     with progress_bars(screen) as progress:
-        record = run(config, progress)
-    print_record(record, screen)
-    path = write_json(config.output or Path(file_name(record)), record)
-    screen.print(f"written to {path}", highlight=False, soft_wrap=True)
+        measured = measure(config, progress)
+    print_record(measured.record, screen)
+    path = config.output or Path(file_name(measured.record))
+    write_json(path, _with_answers(measured, path))
+    screen.print(f"written to {path}, every answer to {answers_path(path)}", highlight=False, soft_wrap=True)
     return path
+
+
+def _with_answers(measured: Measured, path: Path) -> dict[str, Any]:
+    """The record that is to be written to ``path``, after its answers were written; it tells where they are."""
+    record = measured.record
+    # pathlib's own relative paths cannot go up and down before Python 3.12
+    roots = {suite: Path(os.path.relpath(root, path.parent)).as_posix() for suite, root in measured.roots.items()}
+    entry = {**write_answers(path, measured.answers), "pictures": roots}
+    *others, last = measured.answers
+    base = {name: {**record[name], "answers": {**entry, "model": name}} for name in others}
+    return {**record, **base, "answers": {**entry, "model": last}}
 
 
 def print_record(record: Mapping[str, Any], screen: Console) -> None:
@@ -76,29 +118,47 @@ def print_record(record: Mapping[str, Any], screen: Console) -> None:
     What the base and the adapted model differ in is said in words too.
     """
     records = {"base": record["base"], "adapted": record} if "base" in record else {"value": record}
-    screen.print(figures_table(records, f"{record['model']}, {record['pretrained']}, on {record['dataset']}"))
+    title = f"{record['model']}, {record['pretrained']}, on {record['dataset']}"
+    screen.print(figures_table(records, title, {"adapted": _differences(record)}))
     if "base" in record:
-        for sentence in outcome(record["suites"], record["base"]["suites"]):
+        found = _differences(record)
+        for sentence in outcome(record["suites"], record["base"]["suites"], found):
             screen.print(sentence, highlight=False, markup=False)
+        for sentence in significance(records, {"adapted": found}).get("adapted", ()):
+            screen.print(f"  {sentence}", highlight=False, markup=False)
     for note in _notes_of_all(records):
         screen.print(f"note: {note}", highlight=False, markup=False)
 
 
-def figures_table(records: Mapping[str, Mapping[str, Any]], title: str) -> Table:
-    """All figures by section, a column a model; of two or more, the last one's difference from the first."""
+def _differences(record: Mapping[str, Any]) -> Differences:
+    """What the record says that its model differs in from the base."""
+    return {
+        suite: [Difference(**{**part, "path": tuple(part["path"])}) for part in parts]
+        for suite, parts in record.get("differences", {}).items()
+    }
+
+
+def figures_table(
+    records: Mapping[str, Mapping[str, Any]], title: str, compared: Mapping[str, Differences] | None = None
+) -> Table:
+    """All figures by section, a column a model; of two or more, the last one's difference from the first.
+
+    ``compared``: as in ``report.sections``; the 95 % interval stands behind the difference.
+    """
     table = Table(title=title, title_justify="left")
     table.add_column("measure")
     for label in records:
         table.add_column(label, justify="right")
     if len(records) > 1:
         table.add_column("difference", justify="right")
-    for section in sections(records):
+    for section in sections(records, compared):
         table.add_section()
         table.add_row(f"[bold]{section.title}[/bold]")
         for row in section.rows:
             last = row.cells[-1]
             colour = _COLOURS.get(last.verdict, "default")
-            change = [f"[{colour}]{last.difference}[/{colour}]"] if len(records) > 1 else []
+            reach = f" ({last.reach})" if last.reach else ""
+            change = [f"[{colour}]{last.difference}[/{colour}]{reach}"] if len(records) > 1 else []
             table.add_row(f"  {row.label}", *(cell.text for cell in row.cells), *change)
     return table
 

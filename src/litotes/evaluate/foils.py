@@ -1,14 +1,15 @@
 """Suites of a true against a false text for a picture, or of a true against a false part of it for a text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import torch
 from torch import Tensor
 
 from litotes.data.images import Pictures
 from litotes.errors import UserError
+from litotes.evaluate.answers import Answer, choices, pictured
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.suite import (
     Identity,
@@ -34,8 +35,8 @@ class Foils(Suite):
 
     ``image_of_item`` [n]: index into ``pictures``. ``captions``, ``foils`` [n]: the true and the false text.
     ``groups``: by name, the items that are counted together; they may overlap. ``averaged``: whether the groups are
-    splits of one benchmark, whose averages mean something. ``run`` gives ``benchmark``, the name, and the keys of
-    ``counted``. Guessing gives 0.5, a constant 0.
+    splits of one benchmark, whose averages mean something. ``run`` gives ``benchmark``, the name, the keys of
+    ``counted`` and ``answers``. Guessing gives 0.5, a constant 0.
 
     Errors: lists of unequal length, an item or picture out of range, no group.
     """
@@ -64,7 +65,12 @@ class Foils(Suite):
         images = encoder.encode_images(self.pictures)[torch.as_tensor(self.image_of_item)]
         above = paired_cosines(images, encoder.encode_texts(self.captions))
         below = paired_cosines(images, encoder.encode_texts(self.foils))
-        return {"benchmark": self.name, **counted(above, below, self.groups, averaged=self.averaged)}
+        texts = [list(pair) for pair in zip(self.captions, self.foils, strict=True)]
+        return {
+            "benchmark": self.name,
+            **counted(above, below, self.groups, averaged=self.averaged),
+            "answers": _answers(above, below, _asked(self.pictures, self.image_of_item, texts, self.groups)),
+        }
 
 
 @final
@@ -114,7 +120,14 @@ class Rewordings(Suite):
         nearest = torch.maximum(paired_cosines(first, false), paired_cosines(second, false))
         by_image = counted(true, paired_cosines(images, false), self.groups, averaged=True, chance=1 / 3, of="ITT")
         by_text = counted(paired_cosines(first, second), nearest, self.groups, averaged=True, chance=1 / 3, of="TOT")
-        return {"benchmark": self.name, **{key: _merged(value, by_text[key]) for key, value in by_image.items()}}
+        texts = [list(three) for three in zip(self.captions, self.rewordings, self.foils, strict=True)]
+        itt, tot = (_asked(self.pictures, self.image_of_item, texts, self.groups, of) for of in ("ITT", "TOT"))
+        return {
+            "benchmark": self.name,
+            **{key: _merged(value, by_text[key]) for key, value in by_image.items()},
+            "answers": _answers(true, paired_cosines(images, false), itt)
+            + _answers(paired_cosines(first, second), nearest, tot),
+        }
 
 
 @final
@@ -146,7 +159,13 @@ class Boxes(Suite):
         n = len(self.phrases)
         images, texts = encoder.encode_images(self.parts), encoder.encode_texts(self.phrases)
         above, below = paired_cosines(images[:n], texts), paired_cosines(images[n:], texts)
-        return {"benchmark": self.name, **counted(above, below, {"all": range(n)})}
+        everything = {"all": range(n)}
+        asked = _asked(self.parts, range(n), [[phrase] for phrase in self.phrases], everything)
+        return {
+            "benchmark": self.name,
+            **counted(above, below, everything),
+            "answers": _answers(above, below, asked),
+        }
 
 
 def counted(
@@ -179,6 +198,22 @@ def counted(
         "accuracy": accuracy, "averages": averages, "count": count, "ties": ties, "if_ties_won": lenient,
         "chance": chance,
     }  # fmt: skip
+
+
+def _answers(above: Tensor, below: Tensor, asked: Iterator[dict[str, Any]]) -> list[Answer]:
+    return choices(torch.stack([above, below], dim=1), [0] * len(above), asked)
+
+
+def _asked(
+    pictures: Pictures, image_of_item: Sequence[int], texts: Sequence[list[str]], groups: Groups, of: str = ""
+) -> Iterator[dict[str, Any]]:
+    tail = f", {of}" if of else ""
+    of_item: list[list[str]] = [[] for _ in texts]
+    for group, items in groups.items():
+        for item in items:
+            of_item[item].append(f"{group}{tail}")
+    for item, (picture, words) in enumerate(zip(image_of_item, texts, strict=True)):
+        yield {"item": item, "groups": of_item[item], **pictured(pictures, picture), "texts": words}
 
 
 def _merged(first: object, second: object) -> object:

@@ -1,9 +1,9 @@
 """Suites on negation: multiple choice, and pairs of a true and a false text."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from litotes.data.images import Pictures
 from litotes.errors import UserError
+from litotes.evaluate.answers import choices, pictured
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.suite import (
     Identity,
@@ -44,7 +45,7 @@ class MultipleChoice(Suite):
     guessing; ``interval``, Wilson's 95 % interval of ``total``; ``controls``, see below;
     ``equal_options``, questions with two options of the same wording, ties by construction where one of
     them is the true one; ``wrong_by_type``, for each question type how often an option of each place (or kind) was
-    chosen instead.
+    chosen instead; ``answers``.
 
     ``controls``, both as ``total`` is counted: ``another_picture``, the accuracy with each question asked of another
     picture of the set (drawn with seed 0; None for a single picture), to which a model that looks must fall; and
@@ -106,7 +107,13 @@ class MultipleChoice(Suite):
             "controls": self._controls(pictures, asked, texts),
             "equal_options": sum(len(set(options)) < size for options in self.options),
             "wrong_by_type": self._wrong_choices(chosen_instead(scores, self.correct).tolist()),
+            "answers": choices(scores, self.correct, self._questions()),
         }
+
+    def _questions(self) -> Iterator[dict[str, Any]]:
+        rows = zip(self.image_of_question, self.types, self.options, strict=True)
+        for item, (picture, kind, options) in enumerate(rows):
+            yield {"item": item, **pictured(self.pictures, picture), "type": kind, "texts": list(options)}
 
     def _controls(self, pictures: Tensor, asked: Tensor, texts: Tensor) -> dict[str, float | None]:
         right = torch.as_tensor(self.correct, device=texts.device)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from litotes.errors import UserError
+from litotes.evaluate.compare import Difference, Differences
 from litotes.evaluate.results import write_json, write_text
 
 Record = Mapping[str, Any]
@@ -23,31 +24,35 @@ class Cell:
     """A figure of one model: ``text`` as printed; ``bar``, its share of the whole row's scale, 0-1 or None.
 
     ``difference``: from the first model, as printed ("" for the first model itself); ``verdict``: "better", "worse",
-    "same", or "" where neither direction is better.
+    "same", or "" where neither direction is better. ``reach``: the 95 % interval of the difference, as printed, where
+    both models' answers are there.
     """
 
     text: str
     bar: float | None
     difference: str
     verdict: str
+    reach: str = ""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measure, one cell a model. ``main`` marks the measures that a headline takes."""
+    """One measure, one cell a model. ``main`` marks the measures that a headline takes; ``path``: its place."""
 
     label: str
     cells: tuple[Cell, ...]
     main: bool = False
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Section:
-    """A suite: title, one sentence on how to read it, rows."""
+    """A suite: title, one sentence on how to read it, rows, the name it has in the results."""
 
     title: str
     note: str
     rows: tuple[Row, ...]
+    suite: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,25 +126,47 @@ def write_comparison_report(
     write_text(path_html, page)
 
 
-def sections(records: Records) -> list[Section]:
-    """All suites of all records as tables, in the order of their first appearance."""
+def sections(records: Records, compared: Mapping[str, Differences] | None = None) -> list[Section]:
+    """All suites of all records as tables, in the order of their first appearance.
+
+    ``compared``: by label, what a model differs in from the first, where the answers of both are there.
+    """
     names = dict.fromkeys(name for record in records.values() for name in record["suites"])
-    return [_section(name, [record["suites"].get(name) for record in records.values()]) for name in names]
+    return [_section(name, records, compared or {}) for name in names]
 
 
-def _section(name: str, results: list[Record | None]) -> Section:
+def _section(name: str, records: Records, compared: Mapping[str, Differences]) -> Section:
+    results = [record["suites"].get(name) for record in records.values()]
     first = next(result for result in results if result is not None)
     title, note, measures = _LAYOUTS[first["task"]](name, first)
-    return Section(title, note, tuple(row_of(measure, results) for measure in measures))
+    found = [{part.path: part for part in compared.get(label, {}).get(name, ())} for label in records]
+    rows = (row_of(measure, results, [parts.get(measure.path) for parts in found]) for measure in measures)
+    return Section(title, note, tuple(rows), name)
 
 
-def row_of(measure: Measure, results: list[Record | None]) -> Row:
+def row_of(
+    measure: Measure, results: list[Record | None], differences: Sequence[Difference | None] | None = None
+) -> Row:
     """One measure of several models, the first being what the others are compared with."""
     values = [_at(result, measure.path) for result in results]
     kind = _KINDS[measure.kind]
     scale = kind.scale or max((abs(value) for value in values if value is not None), default=0.0) or 1.0
     cells = [_cell(value, values[0] if i else None, kind, scale) for i, value in enumerate(values)]
-    return Row(measure.label, tuple(cells), measure.main)
+    if differences is not None:
+        cells = [replace(cell, reach=_reach(part, kind)) for cell, part in zip(cells, differences, strict=True)]
+    return Row(measure.label, tuple(cells), measure.main, measure.path)
+
+
+def _reach(difference: Difference | None, kind: _Kind) -> str:
+    if difference is None:
+        return ""
+    return f"{signed(kind.factor * difference.low)} to {signed(kind.factor * difference.high)}"
+
+
+def signed(value: float, decimals: int = 1) -> str:
+    """A change with its sign, a minus as long as the plus; "±0.0" where nothing is left of it."""
+    rounded = round(value, decimals)
+    return f"{rounded:+.{decimals}f}".replace("-", MINUS) if rounded else f"±{0:.{decimals}f}"
 
 
 def _cell(value: float | None, base: float | None, kind: _Kind, scale: float) -> Cell:
@@ -152,8 +179,7 @@ def _cell(value: float | None, base: float | None, kind: _Kind, scale: float) ->
     if base is None:
         return Cell(text, bar, "", "")
     change = round(shown - kind.factor * base, decimals)
-    # Adding zero turns a rounded "-0.0" into "0.0".
-    difference = f"{change + 0.0:+.{decimals}f}".replace("-", MINUS) if change else f"±{0:.{decimals}f}"
+    difference = signed(change, decimals)
     verdict = ("better" if change > 0 else "worse" if change < 0 else "same") if kind.judged else ""
     return Cell(text, bar, difference, verdict)
 

@@ -1,11 +1,12 @@
 """Retrieval both ways, with any number of captions an image."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from litotes.data.images import Pictures
 from litotes.data.tables import is_blank
+from litotes.evaluate.answers import searches
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.suite import (
     Identity,
@@ -32,7 +33,8 @@ class Retrieval(Suite):
     the same measure, reported under its own names).
 
     ``run`` gives ``i2t`` and ``t2i`` by K (keys are strings), ``rsum`` in percent (600 at most for three K),
-    ``median_rank`` both ways, ``n_images_with_captions``, ``captions_without_words`` (queries like any other).
+    ``median_rank`` both ways, ``n_images_with_captions``, ``captions_without_words`` (queries like any other) and
+    ``answers``.
 
     Errors: lists of unequal length, no picture, indices out of range, a K above the number of pictures or captions.
     """
@@ -70,4 +72,14 @@ class Retrieval(Suite):
             "median_rank": {"i2t": median_rank(found.image_to_text), "t2i": median_rank(found.text_to_image)},
             "n_images_with_captions": len(set(self.image_of_caption)),
             "captions_without_words": sum(map(is_blank, self.captions)),
+            "answers": searches(found.image_to_text, self._picture_queries())
+            + searches(found.text_to_image, self._caption_queries()),
         }
+
+    def _picture_queries(self) -> Iterator[dict[str, Any]]:
+        for item in range(len(self.pictures)):
+            yield {"way": "i2t", "item": item, "picture": self.pictures.name(item)}
+
+    def _caption_queries(self) -> Iterator[dict[str, Any]]:
+        for item, (picture, caption) in enumerate(zip(self.image_of_caption, self.captions, strict=True)):
+            yield {"way": "t2i", "item": item, "picture": self.pictures.name(picture), "texts": [caption]}

@@ -5,13 +5,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from litotes.data.images import Pictures
 from litotes.errors import UserError
+from litotes.evaluate.answers import Answer
 from litotes.evaluate.features import Encoder, Remembering, picture_digests, remembering
 
-Result = dict[str, object]
+Result = dict[str, Any]
 
 
 class Identity(NamedTuple):
@@ -31,8 +32,9 @@ class Suite(ABC):
     """A benchmark: pictures, texts, right answers, and what is counted. Its classes are final.
 
     ``name`` tells suites of one run apart; ``task`` is the word of CLIP_benchmark for the kind of benchmark. ``run``
-    gives JSON values, fractions 0-1 unless the key says otherwise. A suite is complete and checked when it is built,
-    so that a mistake in a file is found before anything is encoded.
+    gives JSON values, fractions 0-1 unless the key says otherwise; and, where single questions have answers,
+    ``answers``, a list of ``Answer``, which ``run_suites`` takes out of the result. A suite is complete and checked
+    when it is built, so that a mistake in a file is found before anything is encoded.
     """
 
     name: str
@@ -47,11 +49,14 @@ class Suite(ABC):
         """What is asked, independent of the model."""
 
 
-def run_suites(encoder: Encoder, suites: Sequence[Suite]) -> dict[str, Result]:
+def run_suites(
+    encoder: Encoder, suites: Sequence[Suite], answers: dict[str, list[Answer]] | None = None
+) -> dict[str, Result]:
     """Results of all suites by name; each picture and each text is encoded once, whatever the number of suites.
 
     ``encoder``: the model, or a ``Remembering`` of it where the caller wants to see the progress, brings picture
-    features from elsewhere, or asks more of the same pictures afterwards.
+    features from elsewhere, or asks more of the same pictures afterwards. ``answers``: takes, by suite, what was
+    answered to each question, for a caller that wants to keep it.
 
     To each result are added ``task``, ``n_images``, ``n_texts``, ``split_sha256``, ``pictures_sha256`` (over the
     contents, whatever their order), ``captions_truncated`` (texts cut to the model's context, counted where they are
@@ -63,7 +68,12 @@ def run_suites(encoder: Encoder, suites: Sequence[Suite]) -> dict[str, Result]:
     if len(set(names)) < len(names):
         raise UserError(got=f"suites named {', '.join(names)}", expected="different names", do="rename one of them")
     memory = remembering(encoder)
-    return {suite.name: _run(suite, memory) for suite in suites}
+    results = {suite.name: _run(suite, memory) for suite in suites}
+    for name, result in results.items():
+        said = result.pop("answers", None)
+        if answers is not None and said is not None:
+            answers[name] = said
+    return results
 
 
 def sha256_of_rows(rows: Iterable[Sequence[object]]) -> str:

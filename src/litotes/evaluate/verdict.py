@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from litotes.evaluate.report import MINUS
+from litotes.evaluate.compare import Difference, Differences
+from litotes.evaluate.report import MINUS, Record, sections, signed
 
 Suites = Mapping[str, Any]
 """The results of a model by suite, as ``run_suites`` gives them."""
@@ -16,6 +17,8 @@ DECISIVE = ("absence_absent_over_present", "hybrid_absent_over_present")
 BAND = 0.05
 """How far from guessing a share must be to be called above or below it."""
 _GUESS = 0.5
+_OFTEN, _SMALLEST = 0.1, 1e-9
+"""Below the first, a probability is told as once in so many; below the second, no more than that it is smaller."""
 _ELSEWHERE = (
     ("plain retrieval", ("retrieval", "rsum"), 1.0, "rSum {} → {}"),
     ("retrieval with a denial", ("retrieval_neg", "rsum"), 1.0, "rSum {} → {}"),
@@ -35,14 +38,15 @@ _ASKED = (
 )
 
 
-def outcome(adapted: Suites, base: Suites) -> tuple[str, ...]:
+def outcome(adapted: Suites, base: Suites, compared: Differences | None = None) -> tuple[str, ...]:
     """What an adaptation brought and what it cost; whether negation itself was learnt; how far chance could reach.
 
-    adapted, base: of the same questions. Each is a sentence or two and left out where nothing was asked of it; a
-    change smaller than is printed is none, and a change of a share that chance could bring is told apart. Negation
-    counts as learnt only where chance does not reach.
+    adapted, base: of the same questions; compared: what their single answers differ in, where these are there. Each is
+    a sentence or two and left out where nothing was asked of it; a change smaller than is printed is none, and a change
+    that chance could bring is told apart: one whose 95 % interval holds zero or, without single answers, a share that
+    moved by less than 1.96 standard deviations. Negation counts as learnt only where chance does not reach.
     """
-    better, worse, unsure = ([change.text for change in some] for some in _by_direction(adapted, base))
+    better, worse, unsure = ([change.text for change in some] for some in _by_direction(adapted, base, compared or {}))
     gains = f"Better after the adaptation: {joined(better)}." if better else "Nothing that was measured became better."
     costs = f"The price, worse than before: {joined(worse)}." if worse else "Nothing that was measured became worse."
     doubt = f" Too close to tell, with so few questions: {joined(unsure)}." if unsure else ""
@@ -53,7 +57,50 @@ def outcome(adapted: Suites, base: Suites) -> tuple[str, ...]:
 
 def losses(model: Suites, base: Suites) -> list[str]:
     """What got worse than the base outside negation, as printed figures; a smaller change than is printed is none."""
-    return [change.text for change in _changed(model, base, _ELSEWHERE) if not change.rose]
+    return [change.text for change in _changed(model, base, _ELSEWHERE, {}) if not change.rose]
+
+
+def significance(records: Mapping[str, Record], compared: Mapping[str, Differences]) -> dict[str, list[str]]:
+    """By label, what a model differs in from the first in each main measure, with how far chance could reach.
+
+    ``compared``: by label, of the models whose single answers can be compared with the first one's.
+    """
+    found: dict[str, list[str]] = {label: [] for label in compared}
+    for section in sections(records):
+        for row in (row for row in section.rows if row.main):
+            for label, parts in compared.items():
+                found[label] += [in_words(row.label, p) for p in parts.get(section.suite, ()) if p.path == row.path]
+    return {label: sentences for label, sentences in found.items() if sentences}
+
+
+def in_words(label: str, difference: Difference) -> str:
+    """A difference, its interval and what chance would bring, in a sentence or two."""
+    factor = 1.0 if difference.path == ("rsum",) else 100.0
+    change, low, high = (
+        factor * value for value in (difference.after - difference.before, difference.low, difference.high)
+    )
+    chance = "" if difference.p is None else f" If both were equally good, {_chance_of(difference.p)}."
+    if low <= 0 <= high:
+        told = f"{signed(change)} points, which may be chance: 95 % interval {signed(low)} to {signed(high)}"
+    else:
+        ends = sorted((abs(low), abs(high)))
+        word = "better" if change > 0 else "worse"
+        told = f"{word} by {abs(change):.1f} points, 95 % interval {ends[0]:.1f} to {ends[1]:.1f}"
+    return f"{label}: {told}.{chance}"
+
+
+def _chance_of(p: float) -> str:
+    """What McNemar's exact p says, in words and as a number."""
+    told = f"p = {p:.2g}" if p >= _SMALLEST else f"p < {_SMALLEST:.0e}".replace("e-0", "e-")
+    if p >= _OFTEN:
+        often = "nearly always" if p > 1 - _OFTEN / 2 else f"about {round(10 * p)} times in 10"
+    elif p >= _SMALLEST:
+        times = 1 / p
+        digits = 1 - math.floor(math.log10(times))
+        often = f"once in {round(times, digits):,.0f}"
+    else:
+        often = f"less than once in {1 / _SMALLEST:,.0f}"
+    return f"chance would give so large a difference {often} (McNemar, {told})"
 
 
 class _Change(NamedTuple):
@@ -64,14 +111,16 @@ class _Change(NamedTuple):
     sure: bool
 
 
-def _by_direction(adapted: Suites, base: Suites) -> tuple[list[_Change], list[_Change], list[_Change]]:
+def _by_direction(
+    adapted: Suites, base: Suites, compared: Differences
+) -> tuple[list[_Change], list[_Change], list[_Change]]:
     """What became better, what worse, and what is too close to tell."""
-    found = _changed(adapted, base, _ASKED)
+    found = _changed(adapted, base, _ASKED, compared)
     sure = [change for change in found if change.sure]
     return [c for c in sure if c.rose], [c for c in sure if not c.rose], [c for c in found if not c.sure]
 
 
-def _changed(model: Suites, base: Suites, measures: tuple[_Measure, ...]) -> list[_Change]:
+def _changed(model: Suites, base: Suites, measures: tuple[_Measure, ...], compared: Differences) -> list[_Change]:
     """Measures that rose or fell by what is printed."""
     found = []
     for name, (suite, key), factor, form in measures:
@@ -80,7 +129,12 @@ def _changed(model: Suites, base: Suites, measures: tuple[_Measure, ...]) -> lis
         before, after = factor * base[suite][key], factor * model[suite][key]
         if round(after - before, 1) and f"{before:.1f}" != f"{after:.1f}":
             text = f"{name} ({form.format(f'{before:.1f}', f'{after:.1f}')})"
-            sure = key == "rsum" or _is_sure(base[suite][key], model[suite][key], _questions(base[suite]))
+            pair = next((part for part in compared.get(suite, ()) if part.path == (key,)), None)
+            sure = (
+                not pair.low <= 0 <= pair.high
+                if pair
+                else key == "rsum" or _is_sure(base[suite][key], model[suite][key], _questions(base[suite]))
+            )
             found.append(_Change(text, after > before, sure))
     return found
 

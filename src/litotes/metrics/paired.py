@@ -1,15 +1,19 @@
 """How sure a share is, and whether two models differ on the same questions."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 
 from litotes.errors import UserError
 
 Z95 = 1.959963984540054
 """The standard normal's 97.5 % point."""
+
+_DRAWN_AT_ONCE = 1 << 22
+"""Counts of different rows that are held at once."""
 
 
 class Interval(NamedTuple):
@@ -54,21 +58,58 @@ def mcnemar_p(first: Bool[np.ndarray, " n"], second: Bool[np.ndarray, " _"]) -> 
 
 
 def bootstrap_difference(
-    first: Bool[np.ndarray, " n"], second: Bool[np.ndarray, " _"], draws: int = 10_000, seed: int = 0
+    first: Bool[np.ndarray, " n"],
+    second: Bool[np.ndarray, " _"],
+    group: Int[np.ndarray, " _"] | None = None,
+    draws: int = 10_000,
+    seed: int = 0,
 ) -> Interval:
     """95 % percentile interval of share(second) - share(first) over questions drawn again, in pairs.
 
-    A question drawn brings both models' answers, so what is common to both cancels. The differences are -1, 0 or 1,
-    so that a draw of n questions is one of a multinomial distribution. Errors: as of ``mcnemar_p``, or no draw.
+    A question drawn brings both models' answers, so what is common to both cancels. ``group`` [n]: a number for each
+    question; those of one number are drawn together, as questions about one picture are not independent of each other.
+    By default each is drawn alone. Errors: as of ``mcnemar_p``; groups of another length; no draw.
     """
     _require_parallel(first, second)
-    if draws < 1:
-        raise UserError(got=f"{draws} draws", expected="at least one", do="leave the number out")
-    n = len(first)
-    lost, won = int((first & ~second).sum()), int((second & ~first).sum())
-    drawn = np.random.default_rng(seed).multinomial(n, [lost / n, won / n, (n - lost - won) / n], size=draws)
-    low, high = np.quantile((drawn[:, 1] - drawn[:, 0]) / n, [0.025, 0.975])
+    change = second.astype(float) - first
+    rows = np.stack([change, np.ones(len(change))], axis=1)
+    grouped = rows if group is None else sums_of_groups(rows, group)
+    return bootstrap_interval(grouped, lambda sums: sums[:, 0] / sums[:, 1], draws, seed)
+
+
+def bootstrap_interval(
+    rows: Float[np.ndarray, "n m"],
+    statistic: Callable[[np.ndarray], np.ndarray],
+    draws: int = 10_000,
+    seed: int = 0,
+) -> Interval:
+    """95 % percentile interval of a statistic of column sums, over n rows drawn again with repetition.
+
+    ``statistic``: takes sums [draws, m] and gives a number for each draw, such as a ratio of two columns. Equal rows
+    are drawn together: how often each different row comes is one draw of a multinomial distribution. Errors: no row;
+    no draw.
+    """
+    if draws < 1 or not len(rows):
+        raise UserError(got=f"{draws} draws of {len(rows)} rows", expected="at least one of both", do="leave it out")
+    different, count = np.unique(rows, axis=0, return_counts=True)
+    draw = np.random.default_rng(seed)
+    at_once = max(1, _DRAWN_AT_ONCE // len(different))
+    values = [
+        statistic(draw.multinomial(len(rows), count / len(rows), size=min(at_once, draws - start)) @ different)
+        for start in range(0, draws, at_once)
+    ]
+    low, high = np.quantile(np.concatenate(values), [0.025, 0.975])
     return Interval(float(low), float(high))
+
+
+def sums_of_groups(rows: Float[np.ndarray, "n m"], group: Int[np.ndarray, " _"]) -> Float[np.ndarray, "groups m"]:
+    """The sum of the rows of each group, in the order of the groups' numbers. Errors: unequal lengths."""
+    if len(rows) != len(group):
+        raise UserError(got=f"{len(rows)} rows in {len(group)} groups", expected="a group a row", do="check the lists")
+    numbers, place = np.unique(group, return_inverse=True)
+    sums = np.zeros((len(numbers), rows.shape[1]))
+    np.add.at(sums, place, rows)
+    return sums
 
 
 def _require_parallel(first: np.ndarray, second: np.ndarray) -> None:

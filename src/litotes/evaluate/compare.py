@@ -1,0 +1,185 @@
+"""Two models' answers to the same questions: by how much they differ, and how far chance could reach."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from litotes.errors import UserError
+from litotes.evaluate.answers import Answer, Answers
+from litotes.metrics.paired import bootstrap_difference, bootstrap_interval, mcnemar_p, sums_of_groups
+
+SEED = 0
+"""Of all bootstrap draws of this module."""
+
+
+class Difference(NamedTuple):
+    """How a second model differs from a first in one measure.
+
+    path: where the measure stands in a suite's result, such as ("total",) or ("i2t", "1"). n: questions. before, after:
+    fractions 0-1, or rSum in percent. low, high: 95 % interval of after - before. p: McNemar's exact p, None where the
+    measure is no share of questions that are right or wrong, or of searches. only_before, only_after: questions that
+    one model alone got right, likewise.
+    """
+
+    path: tuple[str, ...]
+    n: int
+    before: float
+    after: float
+    low: float
+    high: float
+    p: float | None = None
+    only_before: int | None = None
+    only_after: int | None = None
+
+
+Differences = Mapping[str, Sequence[Difference]]
+"""By suite."""
+
+
+def differences(
+    first: Answers, second: Answers, results: Mapping[str, Mapping[str, Any]]
+) -> dict[str, list[Difference]]:
+    """What the second model's answers differ in from the first's, by suite; suites without answers are left out.
+
+    ``results``: of either model, for the measures that were asked.
+
+    Shares of right answers: McNemar's exact test over the questions, and a paired bootstrap. Recall and rSum, and means
+    of several groups: a paired bootstrap. All draws (10,000, ``SEED``) are of pictures, each with all that was asked of
+    it, since questions about one picture are not independent of each other; McNemar's test takes them as if they were.
+
+    Errors: the answers are not to the same questions.
+    """
+    found = {}
+    for suite in (name for name in results if name in first and name in second):
+        if [answer.asked for answer in first[suite]] != [answer.asked for answer in second[suite]]:
+            raise UserError(
+                got=f"answers to other questions in {suite}",
+                expected="both models' answers to the same questions on the same pictures",
+                do="evaluate both models on the same files",
+            )
+        compare = _BY_TASK.get(results[suite]["task"])
+        if compare and first[suite]:
+            found[suite] = list(compare(first[suite], second[suite], results[suite]))
+    return found
+
+
+def is_right(answer: Answer) -> bool:
+    """Whether a choice is the right one; ties are not."""
+    return answer.given["chosen"] == answer.asked["right"]
+
+
+def hits(answers: Sequence[Answer], k: int) -> np.ndarray:
+    """Whether the right item of each search is among the first K; bool [searches]."""
+    return np.array([answer.given["rank"] for answer in answers]) <= k
+
+
+def _mcq(first: Sequence[Answer], second: Sequence[Answer], result: Mapping[str, Any]) -> Iterator[Difference]:
+    pair = _Pair(first, second)
+    yield pair.shares(("total",), range(len(first)))
+    types = [answer.asked["type"] for answer in first]
+    for kind in dict.fromkeys(types):
+        yield pair.shares((kind,), [i for i, other in enumerate(types) if other == kind])
+
+
+def _classification(first: Sequence[Answer], second: Sequence[Answer], _: Mapping[str, Any]) -> Iterator[Difference]:
+    yield _Pair(first, second).shares(("acc1",), range(len(first)))
+
+
+def _foils(first: Sequence[Answer], second: Sequence[Answer], result: Mapping[str, Any]) -> Iterator[Difference]:
+    pair = _Pair(first, second)
+    members: dict[str, list[int]] = {}
+    for i, answer in enumerate(first):
+        for group in answer.asked["groups"]:
+            members.setdefault(group, []).append(i)
+    for group, items in members.items():
+        yield pair.shares(("accuracy", group), items)
+    for key in result["averages"]:
+        kind, comma, task = key.partition(", ")
+        groups = [items for group, items in members.items() if group.endswith(comma + task)]
+        if kind == "micro":
+            yield pair.shares(("averages", key), [i for items in groups for i in items])
+        else:
+            yield pair.mean_of_shares(("averages", key), groups)
+
+
+def _retrieval(first: Sequence[Answer], second: Sequence[Answer], result: Mapping[str, Any]) -> Iterator[Difference]:
+    picture = _numbers(first)
+    way = np.array([answer.asked["way"] for answer in first])
+    own = {name: (way == name).astype(float) for name in ("i2t", "t2i")}
+    changes, values = [], []
+    for name, asked in own.items():
+        n = asked.sum()
+        for k in result[name]:
+            before, after = hits(first, int(k)) * asked, hits(second, int(k)) * asked
+            rows = sums_of_groups(np.stack([after - before, asked], axis=1), picture)
+            interval = bootstrap_interval(rows, _mean_of_ratios, seed=SEED)
+            yield Difference((name, k), int(n), before.sum() / n, after.sum() / n, *interval)
+            changes.append(after - before)
+            values.append((before.sum() / n, after.sum() / n))
+    both = sums_of_groups(np.stack([*changes, own["i2t"], own["t2i"]], axis=1), picture)
+    before, after = (100 * sum(side) for side in zip(*values, strict=True))
+    interval = bootstrap_interval(both, _sum_of_recalls(len(result["i2t"])), seed=SEED)
+    yield Difference(("rsum",), len(first), before, after, *interval)
+
+
+class _Pair:
+    """Right and wrong answers of both models to the same questions."""
+
+    def __init__(self, first: Sequence[Answer], second: Sequence[Answer]) -> None:
+        self.first = np.array([is_right(answer) for answer in first])
+        self.second = np.array([is_right(answer) for answer in second])
+        self.picture = _numbers(first)
+
+    def shares(self, path: tuple[str, ...], items: Sequence[int]) -> Difference:
+        chosen = np.asarray(items)
+        first, second = self.first[chosen], self.second[chosen]
+        interval = bootstrap_difference(first, second, self.picture[chosen], seed=SEED)
+        return Difference(
+            path, len(chosen), float(first.mean()), float(second.mean()), *interval,
+            mcnemar_p(first, second), int((first & ~second).sum()), int((second & ~first).sum()),
+        )  # fmt: skip
+
+    def mean_of_shares(self, path: tuple[str, ...], groups: Sequence[Sequence[int]]) -> Difference:
+        inside = np.zeros((len(self.first), len(groups)))
+        for column, items in enumerate(groups):
+            inside[list(items), column] = 1
+        change = (self.second.astype(float) - self.first)[:, None] * inside
+        rows = sums_of_groups(np.concatenate([change, inside], axis=1), self.picture)
+        interval = bootstrap_interval(rows, _mean_of_ratios, seed=SEED)
+        before, after = (
+            float(np.mean([right[list(items)].mean() for items in groups])) for right in (self.first, self.second)
+        )
+        return Difference(path, int(inside.sum()), before, after, *interval)
+
+
+def _numbers(answers: Sequence[Answer]) -> np.ndarray:
+    """A number for each answer, the same for those of one picture."""
+    names = [answer.asked["picture"] for answer in answers]
+    return np.unique(names, return_inverse=True)[1]
+
+
+def _mean_of_ratios(sums: np.ndarray) -> np.ndarray:
+    """Of sums [draws, 2 m], m changes and m counts: the mean quotient; a group that was not drawn is left out."""
+    change, count = np.split(sums, 2, axis=1)
+    drawn = count > 0
+    shares = np.divide(change, count, out=np.zeros_like(change), where=drawn)
+    return shares.sum(axis=1) / np.maximum(drawn.sum(axis=1), 1)
+
+
+def _sum_of_recalls(n_ks: int) -> Callable[[np.ndarray], np.ndarray]:
+    """RSum of sums [draws, 2 n_ks + 2]: changes of hits picture -> text, text -> picture, the queries of both ways."""
+
+    def rsum(sums: np.ndarray) -> np.ndarray:
+        ways = (sums[:, :n_ks].sum(axis=1), sums[:, -2]), (sums[:, n_ks:-2].sum(axis=1), sums[:, -1])
+        return 100 * sum(change / np.maximum(count, 1) for change, count in ways)
+
+    return rsum
+
+
+_BY_TASK: Mapping[str, Callable[[Sequence[Answer], Sequence[Answer], Mapping[str, Any]], Iterator[Difference]]] = {
+    "mcq": _mcq,
+    "foils": _foils,
+    "zeroshot_retrieval": _retrieval,
+    "zeroshot_classification": _classification,
+}
