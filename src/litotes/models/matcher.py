@@ -91,13 +91,27 @@ class Matcher:
         return int(self.encoder.clip.config.projection_dim)
 
     @property
+    def adapter_sha256(self) -> str | None:
+        """sha256 of the weights of the mounted LoRA adapter; None without one."""
+        weights = self._lora_weights()
+        if not weights:
+            return None
+        digest = hashlib.sha256()
+        for name, tensor in weights:
+            digest.update(name.encode())
+            digest.update(tensor_bytes(tensor))
+        return digest.hexdigest()
+
+    def _lora_weights(self) -> list[tuple[str, Tensor]]:
+        return [pair for pair in sorted(self.encoder.clip.state_dict().items()) if ".lora_" in pair[0]]
+
+    @property
     def fingerprint(self) -> str:
         """sha256 of all that decides an embedding: weights, adapter, vocabulary, context, picture transform."""
         digest = hashlib.sha256(self.base.encode())
-        for name, tensor in sorted(self.encoder.clip.state_dict().items()):
-            if ".lora_" in name:
-                digest.update(name.encode())
-                digest.update(tensor_bytes(tensor))
+        for name, tensor in self._lora_weights():
+            digest.update(name.encode())
+            digest.update(tensor_bytes(tensor))
         digest.update(f"{self.tokenizer.fingerprint} {self.tokenizer.context_length}".encode())
         digest.update(json.dumps(self.preprocess.to_dict(), sort_keys=True).encode())
         return digest.hexdigest()

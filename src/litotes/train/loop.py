@@ -222,6 +222,7 @@ def _step(
     rate = learning_rate(batch.step, steps, config.lr, config.warmup, config.schedule)
     for group in optimizer.param_groups:
         group["lr"] = rate
+    task.begin_step(batch.step)
     with accelerator.autocast():
         terms = task.terms(inputs)
     values = {name: float(value.detach()) for name, value in terms.items()}

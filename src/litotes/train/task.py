@@ -42,3 +42,6 @@ class Task(ABC, Generic[Inputs]):
 
     def constrain(self) -> None:
         """Put the weights back into their allowed range after a step (a logit scale, say)."""
+
+    def begin_step(self, step: int) -> None:
+        """Called before the terms of step ``step``, counted from 0: for what a method draws or changes by the step."""

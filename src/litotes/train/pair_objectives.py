@@ -1,0 +1,171 @@
+"""The losses that a model of pair scores is trained on, behind one interface: VACSR, the sigmoid loss, InfoNCE."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from litotes.config import record
+from litotes.errors import UserError
+from litotes.models.pair_adapter import Kind, PairModel, new_pair_model
+from litotes.models.variational import AdapterConfig, VariationalAdapter
+from litotes.objectives.contrastive import Repeats, info_nce_of_scores
+from litotes.objectives.diagnostics import PairDiagnostics, diagnostics, named
+from litotes.objectives.pairs import PairReduction
+from litotes.objectives.sigmoid import sigmoid_loss_of_logits
+from litotes.objectives.vacsr import VacsrConfig, vacsr
+from litotes.train.task import Terms
+
+Method = Literal["vacsr", "sigmoid", "infonce"]
+
+
+@dataclass(frozen=True)
+class PairMethod:
+    """Which loss, on which model of pair scores.
+
+    method: ``vacsr`` (on the variational adapter alone), ``sigmoid`` or ``infonce`` (on the deterministic adapter or on
+    the cosine). kind: the model, ``new_pair_model``. adapter: its sizes and readings. vacsr: weights and readings of
+    that loss. reduction: of the sigmoid loss. repeats: what InfoNCE does with further right pairs of a row. seed: of
+    the fresh weights. scale: where the cosine's learned scale starts.
+    """
+
+    method: Method = "vacsr"
+    kind: Kind = "variational"
+    adapter: AdapterConfig = field(default_factory=AdapterConfig)
+    vacsr: VacsrConfig = field(default_factory=VacsrConfig)
+    reduction: PairReduction = "per_image"
+    repeats: Repeats = "masked"
+    seed: int = 0
+    scale: float = 10.0
+
+    def __post_init__(self) -> None:
+        if (self.method == "vacsr") != (self.kind == "variational"):
+            raise UserError(
+                got=f"the method {self.method} on the {self.kind} model",
+                expected="vacsr on the variational adapter; sigmoid and infonce on deterministic or cosine",
+                do="choose another method, or another model",
+            )
+
+    def objective_record(self) -> dict[str, Any]:
+        """The settings that count for this method, as JSON values."""
+        settings: dict[Method, dict[str, Any]] = {
+            "vacsr": {"vacsr": record(self.vacsr)},
+            "sigmoid": {"reduction": self.reduction},
+            "infonce": {"repeats": self.repeats},
+        }
+        start = {"scale": self.scale} if self.kind == "cosine" else {}
+        return {"method": self.method, "seed": self.seed, **settings[self.method], **start}
+
+
+class PairObjective(ABC):
+    """A model of pair scores and the loss that it is trained on; its classes are final.
+
+    ``module``: what is trained. ``terms`` of features [bi, d] and [bt, d], whose gradient passes on to a backbone where
+    one is trained, and positives [bi, bt]: scalars by name, of which ``loss`` is minimised. ``generator``: the source
+    of all that is drawn, on the features' device.
+    """
+
+    @property
+    @abstractmethod
+    def module(self) -> PairModel:
+        """The model."""
+
+    @abstractmethod
+    def terms(
+        self,
+        image: Float[Tensor, "bi d"],
+        text: Float[Tensor, "bt d"],
+        positives: Bool[Tensor, "bi bt"],
+        generator: torch.Generator,
+    ) -> Terms:
+        """The loss and what goes into the journal beside it."""
+
+    @abstractmethod
+    def diagnose(
+        self,
+        image: Float[Tensor, "bi d"],
+        text: Float[Tensor, "bt d"],
+        positives: Bool[Tensor, "bi bt"],
+        generator: torch.Generator,
+    ) -> PairDiagnostics | None:
+        """The state of the distribution on a batch; None for a model without one."""
+
+
+@final
+class VacsrObjective(PairObjective):
+    """VACSR: reconstruction, divergence and both sigma terms, with the diagnostics of every step."""
+
+    def __init__(self, adapter: VariationalAdapter, config: VacsrConfig) -> None:
+        self._adapter, self._config = adapter, config
+
+    @property
+    def module(self) -> VariationalAdapter:
+        """The variational adapter."""
+        return self._adapter
+
+    def terms(self, image: Tensor, text: Tensor, positives: Tensor, generator: torch.Generator) -> Terms:
+        """All terms of ``objectives.vacsr``, unweighted but ``loss``, and ``objectives.diagnostics`` by name."""
+        sample = self._adapter(image, text, generator)
+        parts = vacsr(sample, positives, self._config)
+        seen = {name: torch.tensor(value) for name, value in named(diagnostics(sample, positives)).items()}
+        return {**parts._asdict(), **seen}
+
+    @torch.no_grad()
+    def diagnose(self, image: Tensor, text: Tensor, positives: Tensor, generator: torch.Generator) -> PairDiagnostics:
+        """``objectives.diagnostics`` of one draw."""
+        return diagnostics(self._adapter(image, text, generator), positives)
+
+
+@final
+class SigmoidObjective(PairObjective):
+    """The sigmoid loss of the model's logits; their scale and bias are the model's own, learned with it."""
+
+    def __init__(self, model: PairModel, reduction: PairReduction) -> None:
+        self._model, self._reduction = model, reduction
+
+    @property
+    def module(self) -> PairModel:
+        """The model."""
+        return self._model
+
+    def terms(self, image: Tensor, text: Tensor, positives: Tensor, generator: torch.Generator) -> Terms:
+        """The loss; nothing is drawn."""
+        logits = self._model.logits(image, text)
+        return {"loss": sigmoid_loss_of_logits(logits, positives=positives, reduction=self._reduction)}
+
+    def diagnose(self, image: Tensor, text: Tensor, positives: Tensor, generator: torch.Generator) -> None:
+        """None."""
+
+
+@final
+class InfoNceObjective(PairObjective):
+    """Symmetric InfoNCE of the model's logits."""
+
+    def __init__(self, model: PairModel, repeats: Repeats) -> None:
+        self._model, self._repeats = model, repeats
+
+    @property
+    def module(self) -> PairModel:
+        """The model."""
+        return self._model
+
+    def terms(self, image: Tensor, text: Tensor, positives: Tensor, generator: torch.Generator) -> Terms:
+        """The loss; nothing is drawn."""
+        logits = self._model.logits(image, text)
+        return {"loss": info_nce_of_scores(logits, positives=positives, repeats=self._repeats)}
+
+    def diagnose(self, image: Tensor, text: Tensor, positives: Tensor, generator: torch.Generator) -> None:
+        """None."""
+
+
+def new_objective(method: PairMethod, device: torch.device | str = "cpu") -> PairObjective:
+    """A fresh model with its loss, on a device. Errors: those of the model."""
+    model = new_pair_model(method.kind, method.adapter, seed=method.seed, scale=method.scale).to(device)
+    if isinstance(model, VariationalAdapter):
+        return VacsrObjective(model, method.vacsr)
+    if method.method == "sigmoid":
+        return SigmoidObjective(model, method.reduction)
+    return InfoNceObjective(model, method.repeats)
