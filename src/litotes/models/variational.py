@@ -23,6 +23,8 @@ from litotes.geometry.numerics import (
     require_finite,
     require_positive,
 )
+from litotes.models.hadamard import hadamard_linear
+from litotes.models.pair_noise import PairNoise
 from litotes.objectives.space import require_choice, require_choices
 from litotes.objectives.vacsr import PairSample
 
@@ -152,16 +154,24 @@ class VariationalAdapter(nn.Module):
             self.mixture = nn.Linear(hidden, k) if config.mixture == "per_pair" else nn.Parameter(torch.zeros(k))
 
     def forward(
-        self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], generator: torch.Generator | None = None
+        self,
+        image: Float[Tensor, "bi _"],
+        text: Float[Tensor, "bt _"],
+        generator: torch.Generator | PairNoise | None = None,
     ) -> PairSample:
         """One draw for each pair of bi images and bt texts, the same for the same state of ``generator``.
 
-        image, text: features [bi, d] and [bt, d]; generator: draws on its own device; torch's global one if None.
+        image, text: features [bi, d] and [bt, d]; generator: draws on its own device; torch's global one if None. With
+        `PairNoise` the draw of a pair depends on the pair alone, not on what else is drawn.
         """
         mean, log_var, mixture = self._components(image, text)
-        uniform = _draw(torch.rand, mixture, generator)
+        uniform, normal = (
+            (generator.uniform(mixture), generator.normal(mean))
+            if isinstance(generator, PairNoise)
+            else (_draw(torch.rand, mixture, generator), _draw(torch.randn, mean, generator))
+        )
         choice = gumbel_choice(mixture, uniform, self.config.temperature, self.config.choice)
-        draw, sampled_log_var = mix(mean, log_var, choice, _draw(torch.randn, mean, generator))
+        draw, sampled_log_var = mix(mean, log_var, choice, normal)
         return PairSample(self.decode(draw), mean, log_var, mixture.softmax(-1), choice, sampled_log_var)
 
     def distribution(self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"]) -> PairDistribution:
@@ -199,8 +209,8 @@ class VariationalAdapter(nn.Module):
 
     def _hidden(self, image: Tensor, text: Tensor) -> list[Tensor]:
         """What each trunk gives for each pair: [bi, bt, hidden]."""
-        vectors = similarity_vectors(image, text, self.config).to(self._dtype)
-        return [trunk(vectors) for trunk in self.trunks]
+        image, text = scaled_features(image, text, self.config)
+        return [_through_trunk(trunk, image, text) for trunk in self.trunks]
 
     def _components(self, image: Tensor, text: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Mean and log-variance [bi, bt, K, d] and mixture logits [bi, bt, K]."""
@@ -236,12 +246,20 @@ def similarity_vectors(
     image, text: features [bi, d] and [bt, d]; config: ``features``, ``feature_norm`` and ``input_scale`` count. A zero
     vector stays zero. In float32 at least, also under autocast. Errors as in `VariationalAdapter`.
     """
+    image, text = scaled_features(image, text, config)
+    return image.unsqueeze(1) * text.unsqueeze(0)
+
+
+def scaled_features(
+    image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], config: AdapterConfig
+) -> tuple[Float[Tensor, "bi d"], Float[Tensor, "bt d"]]:
+    """``scale * v`` and ``t``, the factors of `similarity_vectors`; its inputs, precision and errors."""
     require_features(image, text, config)
     with full_precision(image):
         image, text = at_least_float32(image), at_least_float32(text)
         if config.feature_norm == "unit":
             image, text = direction(image), direction(text)
-        return (config.numeric_scale * image).unsqueeze(1) * text.unsqueeze(0)
+        return config.numeric_scale * image, text
 
 
 def require_features(image: Tensor, text: Tensor, config: AdapterConfig) -> None:
@@ -341,6 +359,17 @@ def new_decoder(config: AdapterConfig) -> nn.Sequential:
 def parameter_count(module: nn.Module) -> int:
     """Numbers in all parameters of a module."""
     return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _through_trunk(trunk: nn.Module, image: Tensor, text: Tensor) -> Tensor:
+    """A trunk on the products of all pairs, which its first layer neither needs nor keeps as a whole."""
+    assert isinstance(trunk, nn.Sequential)
+    first, *rest = trunk
+    assert isinstance(first, nn.Linear)
+    hidden = hadamard_linear(image, text, first.weight, first.bias)
+    for layer in rest:
+        hidden = layer(hidden)
+    return hidden
 
 
 def _at_largest(weights: Tensor) -> Tensor:
