@@ -79,3 +79,10 @@ def test_drawing_leaves_the_global_generator_alone():
     state = torch.get_rng_state()
     PairNoise(0).normal(like(3, 3, 4))
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_generator_draws_the_seed():
+    generator = torch.Generator().manual_seed(0)
+    one, other = PairNoise.drawn(generator), PairNoise.drawn(generator)
+    assert one != other
+    assert PairNoise.drawn(generator.manual_seed(0)) == one

@@ -9,7 +9,9 @@ from litotes.data.images import ArrayPictures
 from litotes.data.pairs import CaptionedPictures
 from litotes.errors import UserError
 from litotes.metrics.selective import auroc
+from litotes.models import pair_step
 from litotes.models.pair_adapter import new_pair_model
+from litotes.models.pair_noise import PairNoise
 from litotes.models.variational import AdapterConfig, uncertainty
 from litotes.objectives.vacsr import vacsr
 from litotes.train.journal import read_journal
@@ -45,7 +47,8 @@ def test_the_terms_of_vacsr_are_those_of_the_loss_with_the_draws_of_the_step_and
     terms = task.terms(batch)
     again = new_pair_model("variational", SMALL)
     seed = int(np.random.SeedSequence([0, 3]).generate_state(1, np.uint64)[0] >> np.uint64(1))
-    sample = again(batch.images, batch.texts, torch.Generator().manual_seed(seed))
+    noise = PairNoise.drawn(torch.Generator().manual_seed(seed))
+    sample = again(batch.images, batch.texts, noise)
     wanted = vacsr(sample, batch.positives)._asdict()
     assert {name: float(terms[name].detach()) for name in wanted} == {n: float(v.detach()) for n, v in wanted.items()}
     told = set(terms) - set(wanted)
@@ -55,6 +58,26 @@ def test_the_terms_of_vacsr_are_those_of_the_loss_with_the_draws_of_the_step_and
     }  # fmt: skip
     assert float(terms["positive_pairs"]) == int(batch.positives.sum()) == 9
     assert float(terms["log_var_min"]) == float(sample.log_var.detach().min())
+
+
+def test_a_step_that_would_take_more_memory_is_taken_in_blocks_and_ends_the_same(monkeypatch):
+    # 96 x 96 pairs of 168 numbers in float32 are 6 MiB; 4 GiB and 1 MiB are two plans of one run.
+    results, planned = [], []
+    plan = pair_step.rows_within
+    monkeypatch.setattr(pair_step, "rows_within", lambda *args: planned.append(plan(*args)) or planned[-1])
+    for memory in (4096, 1):
+        task = toy_task(PairMethod(adapter=SMALL, memory=memory), toy_features(96))
+        terms = task.terms(task.prepare(range(96)))
+        terms["loss"].backward()
+        results.append(({name: float(value.detach()) for name, value in terms.items()}, task))
+    assert planned[0] > 96 > planned[1] > 1
+    (one, whole), (other, blocks) = results
+    assert other == pytest.approx(one, rel=1e-5, abs=1e-6)
+    for a, b in zip(whole.module.parameters(), blocks.module.parameters(), strict=True):
+        torch.testing.assert_close(b.grad, a.grad, rtol=1e-4, atol=1e-7)
+    assert whole.identity() == blocks.identity()
+    state, again = (task.diagnose(96)._asdict() for _, task in results)
+    assert state["kl"] == pytest.approx(again["kl"], rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["deterministic", "cosine"])

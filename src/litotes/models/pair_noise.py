@@ -34,6 +34,11 @@ class PairNoise:
     seed: int
     first_row: int = 0
 
+    @classmethod
+    def drawn(cls, generator: torch.Generator) -> "PairNoise":
+        """With a seed that the generator draws."""
+        return cls(int(torch.randint(2**63 - 1, (1,), generator=generator, device=generator.device)))
+
     def from_row(self, row: int) -> "PairNoise":
         """The numbers of the block that begins ``row`` rows further down."""
         return replace(self, first_row=self.first_row + row)

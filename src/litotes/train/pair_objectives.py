@@ -11,12 +11,14 @@ from torch import Tensor
 from litotes.config import record
 from litotes.errors import UserError
 from litotes.models.pair_adapter import Kind, PairModel, new_pair_model
+from litotes.models.pair_noise import PairNoise
+from litotes.models.pair_step import MEMORY, vacsr_step
 from litotes.models.variational import AdapterConfig, VariationalAdapter
 from litotes.objectives.contrastive import Repeats, info_nce_of_scores
-from litotes.objectives.diagnostics import PairDiagnostics, diagnostics, named
+from litotes.objectives.diagnostics import PairDiagnostics, diagnostics, joined, named
 from litotes.objectives.pairs import PairReduction
 from litotes.objectives.sigmoid import sigmoid_loss_of_logits
-from litotes.objectives.vacsr import VacsrConfig, vacsr
+from litotes.objectives.vacsr import VacsrConfig, VacsrTerms
 from litotes.train.task import Terms
 
 Method = Literal["vacsr", "sigmoid", "infonce"]
@@ -29,7 +31,8 @@ class PairMethod:
     method: ``vacsr`` (on the variational adapter alone), ``sigmoid`` or ``infonce`` (on the deterministic adapter or on
     the cosine). kind: the model, ``new_pair_model``. adapter: its sizes and readings. vacsr: weights and readings of
     that loss. reduction: of the sigmoid loss. repeats: what InfoNCE does with further right pairs of a row. seed: of
-    the fresh weights. scale: where the cosine's learned scale starts.
+    the fresh weights. scale: where the cosine's learned scale starts. memory: MiB that the graph of a step of VACSR may
+    take before it is taken in blocks (``vacsr_step``), which changes results by rounding alone.
     """
 
     method: Method = "vacsr"
@@ -40,6 +43,7 @@ class PairMethod:
     repeats: Repeats = "masked"
     seed: int = 0
     scale: float = 10.0
+    memory: int = MEMORY
 
     def __post_init__(self) -> None:
         if (self.method == "vacsr") != (self.kind == "variational"):
@@ -98,8 +102,8 @@ class PairObjective(ABC):
 class VacsrObjective(PairObjective):
     """VACSR: reconstruction, divergence and both sigma terms, with the diagnostics of every step."""
 
-    def __init__(self, adapter: VariationalAdapter, config: VacsrConfig) -> None:
-        self._adapter, self._config = adapter, config
+    def __init__(self, adapter: VariationalAdapter, config: VacsrConfig, memory: int = MEMORY) -> None:
+        self._adapter, self._config, self._memory = adapter, config, memory
 
     @property
     def module(self) -> VariationalAdapter:
@@ -108,15 +112,23 @@ class VacsrObjective(PairObjective):
 
     def terms(self, image: Tensor, text: Tensor, positives: Tensor, generator: torch.Generator) -> Terms:
         """All terms of ``objectives.vacsr``, unweighted but ``loss``, and ``objectives.diagnostics`` by name."""
-        sample = self._adapter(image, text, generator)
-        parts = vacsr(sample, positives, self._config)
-        seen = {name: torch.tensor(value) for name, value in named(diagnostics(sample, positives)).items()}
-        return {**parts._asdict(), **seen}
+        parts, state = self._step(image, text, positives, generator)
+        return {**parts._asdict(), **{name: torch.tensor(value) for name, value in named(state).items()}}
 
     @torch.no_grad()
     def diagnose(self, image: Tensor, text: Tensor, positives: Tensor, generator: torch.Generator) -> PairDiagnostics:
         """``objectives.diagnostics`` of one draw."""
-        return diagnostics(self._adapter(image, text, generator), positives)
+        return self._step(image, text, positives, generator)[1]
+
+    def _step(
+        self, image: Tensor, text: Tensor, positives: Tensor, generator: torch.Generator
+    ) -> tuple[VacsrTerms, PairDiagnostics]:
+        seen: list[PairDiagnostics] = []
+        terms = vacsr_step(
+            self._adapter, image, text, positives, self._config, PairNoise.drawn(generator), memory=self._memory,
+            on_block=lambda sample, labels: seen.append(diagnostics(sample, labels)),
+        )  # fmt: skip
+        return terms, joined(seen)
 
 
 @final
@@ -165,7 +177,7 @@ def new_objective(method: PairMethod, device: torch.device | str = "cpu") -> Pai
     """A fresh model with its loss, on a device. Errors: those of the model."""
     model = new_pair_model(method.kind, method.adapter, seed=method.seed, scale=method.scale).to(device)
     if isinstance(model, VariationalAdapter):
-        return VacsrObjective(model, method.vacsr)
+        return VacsrObjective(model, method.vacsr, method.memory)
     if method.method == "sigmoid":
         return SigmoidObjective(model, method.reduction)
     return InfoNceObjective(model, method.repeats)
