@@ -49,11 +49,12 @@ def table(folder, count=18, columns=COLUMNS):
 
 
 def words(**options):
-    """Options as words: ``val_fraction=0.2`` as --val-fraction 0.2, ``full=True`` as --full."""
+    """Options as words: ``val_fraction=0.2`` as --val-fraction 0.2, ``full=True`` as --full, a list once for each."""
     line = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
-        line += [flag] if value is True else [flag, str(value)]
+        for one in value if isinstance(value, list) else [value]:
+            line += [flag] if one is True else [flag, str(one)]
     return line
 
 

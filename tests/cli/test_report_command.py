@@ -32,8 +32,9 @@ def test_results_stand_beside_a_published_row(result, tmp_path, capsys):
         ({"output": "page.txt"}, "the name of a page"),
         ({"output": "own.html"}, "one of the results"),
         ({"published": "CLIP B/23"}, "CLIP B/32"),
-        ({"results": "own.json,none.json"}, "no file none.json"),
-        ({"results": "own.json,own.json"}, "two results named own: base"),
+        ({"results": ["own.json", "none.json"]}, "no file none.json"),
+        ({"results": "own.json,none.json"}, "--results own.json --results none.json"),
+        ({"results": ["own.json", "own.json"]}, "two results named own: base"),
     ],
 )
 def test_what_cannot_be_told_writes_nothing(options, message, result, tmp_path, monkeypatch, capsys):

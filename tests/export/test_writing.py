@@ -203,7 +203,8 @@ def test_adapters_of_one_base_are_summed_and_the_scale_with_them(models, tmp_pat
     words = ["export", "--model", str(model), "--format", "hf", "--alpha", "0.5"]
     both, one, other = tmp_path / "both", tmp_path / "one", tmp_path / "other"
     for output, adapters in ((one, [adapter]), (other, [tmp_path / "1"]), (both, [adapter, tmp_path / "1"])):
-        assert main([*words, "--adapter", ",".join(map(str, adapters)), "--output", str(output)]) == 0
+        given = [word for adapter in adapters for word in ("--adapter", str(adapter))]
+        assert main([*words, *given, "--output", str(output)]) == 0
     base, first, second, sums = (load_clip(f).clip.state_dict() for f in (model, one, other, both))
     assert all(off(sums[k], first[k].double() + second[k] - base[k]) < 1e-6 for k in base)
     names = [f"text_model.encoder.layers.1.{name}.weight" for name in ("self_attn.q_proj", "mlp.fc1")]

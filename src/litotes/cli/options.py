@@ -19,12 +19,14 @@ def parse(name: str, kind: type, words: list[str]) -> Any:  # noqa: ANN401 (an i
     """The settings that the words after a command's name say.
 
     ``--batch-size 4``, ``--batch-size=4`` and ``--batch_size 4`` mean the same; a switch stands alone or with true or
-    false. ``--config FILE`` reads a TOML file of options; those given as words win. Errors: an unknown option (the
-    nearest is named), a missing or unfit value, an option that is needed and not given.
+    false. Paths are taken as they are written: an option of several is given once for each, commas belong to a name;
+    numbers and words that are several stand in one value, with commas. ``--config FILE`` reads a TOML file of options,
+    several paths as a list; those given as words win. Errors: an unknown option (the nearest is named), a missing or
+    unfit value, an empty path, an option that is needed and not given.
     """
     given = _pairs(name, kind, words)
     file = given.pop("config", None)
-    options = {**(_from_file(Path(file), kind) if file else {}), **given}
+    options = {**({} if file is None else _from_file(_path("config", file), kind)), **given}
     needed = [field.name for field in fields(kind) if _is_needed(field)]
     missing = [flag(field) for field in needed if field not in options]
     if missing:
@@ -90,10 +92,11 @@ def _entry(flag: str, value: str, meaning: str) -> list[str]:
     return [option + lines[0][len(option) :], *lines[1:]]
 
 
-def _pairs(name: str, kind: type, words: list[str]) -> dict[str, str]:
-    """Options by field name, each with its value as written."""
+def _pairs(name: str, kind: type, words: list[str]) -> dict[str, Any]:
+    """Options by field name, each with its value as written; the values of an option of several paths as a list."""
     switches = {field.name for field in fields(kind) if field.type is bool}
-    found: dict[str, str] = {}
+    several = {field.name for field in fields(kind) if _is_paths(field.type)}
+    found: dict[str, Any] = {}
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -112,34 +115,52 @@ def _pairs(name: str, kind: type, words: list[str]) -> dict[str, str]:
             if not rest or rest[0].startswith("--"):
                 raise UserError(got=f"{flag(field)} without a value", expected="a value", do=f"add it after {word}")
             value = rest.pop(0)
-        found[field] = value
+        found[field] = [*found.get(field, ()), value] if field in several else value
     return found
 
 
-def _from_file(path: Path, kind: type) -> dict[str, str]:
+def _from_file(path: Path, kind: type) -> dict[str, Any]:
     """Options of a settings file, written as on the command line."""
     options = {key.replace("-", "_"): value for key, value in flatten(read_toml(path)).items()}
     for field in options:
         _require_option(field, kind, str(path))
-    return {
-        field: value if isinstance(value, str) else json.dumps(value, default=str) for field, value in options.items()
-    }
+    types_of = {field.name: field.type for field in fields(kind)}
+    return {field: _as_written(field, types_of.get(field, str), value) for field, value in options.items()}
+
+
+def _as_written(field: str, kind: Any, value: Any) -> Any:  # noqa: ANN401 (any type, and any value of a TOML file)
+    """A value of a settings file as ``_pairs`` gives it."""
+    if _is_paths(kind):
+        paths = value if isinstance(value, list) else [value]
+        if all(isinstance(path, str) for path in paths):
+            return paths
+    elif isinstance(value, str):
+        return value
+    elif kind == tuple[str, ...] and isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return ",".join(value)
+    elif kind != tuple[str, ...] and not _is_of(kind, Path, str):
+        return json.dumps(value, default=str)
+    raise UserError(
+        got=f"{flag(field)} {value!r}", expected=_shown(kind), do="write text in quotes, several paths as a list"
+    )
 
 
 def _require_option(field: str, kind: type, where: str) -> None:
     require_known([flag(field)], [flag(known) for known in (*field_names(kind), "config")], where)
 
 
-def _converted(name: str, kind: type, options: dict[str, str]) -> dict[str, object]:
+def _converted(name: str, kind: type, options: dict[str, Any]) -> dict[str, object]:
     # Imported here, since the help of a command needs no parser.
     from jsonargparse import ArgumentError, ArgumentParser
 
     types_of = {field.name: field.type for field in fields(kind)}
+    converted = {option: _plain(option, types_of[option], value) for option, value in options.items()}
     parser = ArgumentParser(exit_on_error=False)
     for option in options:
         parser.add_argument(f"--{option}", type=types_of[option])
-    converted: dict[str, object] = {}
     for option, value in options.items():
+        if converted[option] is not None:
+            continue
         listed = get_origin(types_of[option]) is tuple and not value.startswith("[")
         try:
             converted[option] = parser.parse_args([f"--{option}=" + (f"[{value}]" if listed else value)])[option]
@@ -150,6 +171,46 @@ def _converted(name: str, kind: type, options: dict[str, str]) -> dict[str, obje
                 do=f"correct the value; litotes {name} --help explains every option",
             ) from error
     return converted
+
+
+def _plain(option: str, kind: Any, value: Any) -> object:  # noqa: ANN401 (any type annotation, and its value)
+    """Paths and words, as they are written; None for what has to be parsed."""
+    if _is_paths(kind):
+        return tuple(_path(option, path, several=True) for path in value)
+    if kind == tuple[str, ...]:
+        return tuple(word.strip() for word in value.split(",")) if value.strip() else ()
+    if _is_of(kind, Path):
+        return _path(option, value)
+    return value if _is_of(kind, str) else None
+
+
+def _path(option: str, value: str, several: bool = False) -> Path:
+    """A path; Errors: an empty one, which would mean the current folder, and several ones with commas between them."""
+    if not value.strip():
+        raise UserError(
+            got=f"{flag(option)} with an empty path",
+            expected="the path of a file or folder; the current folder is a dot",
+            do=f"name it, or leave out {flag(option)}",
+        )
+    parts = [part for part in value.split(",") if part]
+    if several and len(parts) > 1 and not Path(value).exists() and any(Path(part).exists() for part in parts):
+        raise UserError(
+            got=f"{flag(option)} {value}, and there is no such file or folder",
+            expected="one path each time that the option is given, since commas may belong to a name",
+            do=" ".join(f"{flag(option)} {part}" for part in parts),
+        )
+    return Path(value)
+
+
+def _is_paths(kind: Any) -> bool:  # noqa: ANN401 (any type annotation)
+    """Whether an option takes several paths."""
+    return bool(kind == tuple[Path, ...])
+
+
+def _is_of(kind: Any, *wanted: type) -> bool:  # noqa: ANN401
+    """Whether a type is one of the wanted ones, or it or None."""
+    parts = set(get_args(kind)) if get_origin(kind) in (Union, types.UnionType) else {kind}
+    return parts - {type(None)} in [{one} for one in wanted]
 
 
 def _is_needed(field: "Field[Any]") -> bool:
@@ -171,6 +232,8 @@ def _shown(kind: Any) -> str:  # noqa: ANN401 (any type annotation)
         return "|".join(map(str, get_args(kind)))
     if get_origin(kind) in (Union, types.UnionType):
         return "|".join(_shown(part) for part in get_args(kind) if part is not type(None))
+    if _is_paths(kind):
+        return _shown(Path)
     if get_origin(kind) is tuple:
         return f"{_shown(get_args(kind)[0])},..."
     return {Path: "PATH", int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")

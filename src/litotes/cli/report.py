@@ -8,8 +8,8 @@ from pathlib import Path
 class Settings:
     """Results side by side, as a page and as a table on the terminal.
 
-    results: files that litotes evaluate or train wrote, with commas between them; the first model is what the others
-        are compared with
+    results: file that litotes evaluate or train wrote, given once for each; the first model is what the others are
+        compared with
     published: a published row to compare them with instead, such as "CLIP B/32 + HANCLIP"; it has figures for
         NegBench's own files, and only these are compared
     output: the page to write; the same as JSON is written beside it
