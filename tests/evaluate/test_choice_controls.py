@@ -63,6 +63,10 @@ def test_a_constant_scores_nothing_and_random_embeddings_a_quarter(chance):
     for share in (result["total"], *result["controls"].values()):
         assert share == pytest.approx(0.25, abs=0.017)
     assert result["interval"] == list(wilson_interval(round(N * result["total"]), N))
+    for kind in TYPES:
+        n = result[f"n_{kind}"]
+        assert result["intervals"][kind] == list(wilson_interval(round(n * result[kind]), n))
+        assert result["intervals"][kind][1] - result["intervals"][kind][0] > 1.5 * np.diff(result["interval"])[0]
     assert result["interval"][0] < 0.25 < result["interval"][1]
 
 

@@ -179,6 +179,43 @@ def test_every_answer_is_kept_and_both_models_are_compared_by_them(model, data, 
     assert f"(McNemar, p = {total['p']:.2g})" in " ".join(text.getvalue().split())
 
 
+def test_a_result_is_replaced_by_that_of_the_same_run_alone(model, data, adapter, tmp_path, monkeypatch):
+    config = EvaluateConfig(model=model, choice=data / "mcq.csv", output=tmp_path / "r.json")
+    quiet = Console(file=io.StringIO())
+    evaluate_command(config, quiet)
+    evaluate_command(config, quiet)
+    before = (tmp_path / "r.json").read_bytes()
+    others = [
+        {"adapter": adapter},
+        {"retrieval": data / "retrieval.csv"},
+        {"choice": None, "classification": data / "captions.csv"},
+        {"adapter": adapter, "adapted_only": True},
+    ]
+    with monkeypatch.context() as patched:
+        patched.setattr("litotes.evaluate.command.run_suites", None)  # refused before anything is encoded
+        for change in others:
+            with pytest.raises(UserError, match=r"r.json is there, not of this run"):
+                evaluate_command(replace(config, **change), quiet)
+    assert (tmp_path / "r.json").read_bytes() == before
+    evaluate_command(replace(config, adapter=adapter, overwrite=True), quiet)
+    assert "base" in json.loads((tmp_path / "r.json").read_text())
+
+
+def test_other_ranks_are_another_run_and_so_is_what_is_no_result(model, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config, quiet = EvaluateConfig(model=model, retrieval=data / "retrieval.csv"), Console(file=io.StringIO())
+    path = evaluate_command(config, quiet)
+    assert path.name == f"{data.name.replace(chr(32), chr(45))}_base_tiny_en_zeroshot_retrieval.json"
+    with pytest.raises(UserError, match="not of this run"):
+        evaluate_command(replace(config, ks=(1, 5)), quiet)
+    path.write_text('{"suites": []}')
+    with pytest.raises(UserError, match=f"{path.name} is there"):
+        evaluate_command(config, quiet)
+    path.unlink()
+    with pytest.raises(UserError, match=r"retrieval.answers.jsonl is there"):
+        evaluate_command(config, quiet)
+
+
 def test_the_adapted_model_alone_can_be_asked_for(model, data, adapter, tmp_path):
     text = io.StringIO()
     config = everything(model, data, adapter=adapter, adapted_only=True, output=tmp_path / "r.json")

@@ -10,12 +10,14 @@ from rich.console import Console
 
 from litotes.errors import UserError
 from litotes.evaluate.command import evaluate_command
+from litotes.evaluate.compare import is_right
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.foil_files import cc_neg_suite
 from litotes.evaluate.foils import Boxes, Foils, Rewordings
 from litotes.evaluate.report import write_comparison_report
 from litotes.evaluate.suite import run_suites
+from litotes.metrics.paired import wilson_interval
 from tiny import noise_pictures as pictures
 from tiny import tiny_model
 
@@ -49,18 +51,32 @@ def test_each_group_is_counted_with_its_ties_and_averages_are_named():
     assert result["ties"] == {"swap_att": 0, "swap_obj": 1}
     assert result["if_ties_won"] == {"swap_att": 1, "swap_obj": pytest.approx(2 / 3)}
     assert result["averages"] == {"micro": 0.5, "macro": pytest.approx(2 / 3)}
+    right = {"swap_att": (1, 1), "swap_obj": (1, 3), "micro": (2, 4)}
+    assert result["intervals"] == {key: list(wilson_interval(*counts)) for key, counts in right.items()}
+    assert [answer.asked["groups"] for answer in result["answers"]] == [["swap_att"], *[["swap_obj"]] * 3]
+    assert [(a.given["chosen"], a.given["tied"]) for a in result["answers"]] == [
+        (0, False), (1, False), (1, True), (0, False),
+    ]  # fmt: skip
 
 
 def test_groups_may_overlap_and_an_empty_one_has_no_accuracy():
     result = foils(groups={"all": [0, 1, 2, 3], "valid": [0, 3], "none": []}, averaged=False).run(ENCODER)
     assert result["accuracy"] == {"all": 0.5, "valid": 1, "none": None}
     assert result["averages"] == {}
+    assert list(result["intervals"]) == ["all", "valid"]
+    assert [answer.asked["groups"] for answer in result["answers"]] == [
+        ["all", "valid"], ["all"], ["all"], ["all", "valid"]
+    ]  # fmt: skip
 
 
 def test_two_wordings_must_both_beat_the_false_text():
     result = rewordings().run(ENCODER)
     assert result["accuracy"] == {"swap_att, ITT": 0.5, "swap_obj, ITT": 0, "swap_att, TOT": 0.5, "swap_obj, TOT": 0}
     assert result["ties"] == {"swap_att, ITT": 0, "swap_obj, ITT": 1, "swap_att, TOT": 0, "swap_obj, TOT": 1}
+    assert [(a.asked["item"], *a.asked["groups"], is_right(a)) for a in result["answers"]] == [
+        (0, "swap_att, ITT", True), (1, "swap_att, ITT", False), (2, "swap_obj, ITT", False),
+        (0, "swap_att, TOT", True), (1, "swap_att, TOT", False), (2, "swap_obj, TOT", False),
+    ]  # fmt: skip
     assert result["averages"] == {
         "micro, ITT": pytest.approx(1 / 3), "macro, ITT": 0.25, "micro, TOT": pytest.approx(1 / 3), "macro, TOT": 0.25,
     }  # fmt: skip
@@ -75,6 +91,7 @@ def test_one_phrase_is_asked_of_two_parts():
     result = Boxes("negrefcocog", pictures(6), ["up", "up", "up"]).run(FakeEncoder(parts, TEXTS))
     assert result["accuracy"] == {"all": pytest.approx(1 / 3)}
     assert result["ties"] == {"all": 1}
+    assert [is_right(answer) for answer in result["answers"]] == [True, False, False]
 
 
 ALL = [foils(), rewordings(), Boxes("negrefcocog", pictures(2), ["up"])]

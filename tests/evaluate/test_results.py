@@ -5,7 +5,8 @@ from evaluate_fakes import FakeEncoder
 
 from litotes.evaluate.classification import Classification
 from litotes.evaluate.geometry import Geometry
-from litotes.evaluate.negation import MultipleChoice, Pairs
+from litotes.evaluate.negation import CONTROL_SEED, MultipleChoice, Pairs
+from litotes.evaluate.report import Cell, sections
 from litotes.evaluate.results import file_name, result_record, write_json
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import run_suites
@@ -74,6 +75,35 @@ def test_the_record_has_the_top_level_of_clip_benchmark_and_the_honest_fields(re
     fields = "adapter activation precision split_sha256 captions_truncated tool_version wall_s fingerprint"
     assert set(fields.split()) <= record.keys()
     assert {result["file"] for result in record["suites"].values()} == {"yours"}
+
+
+def test_the_seed_is_that_of_the_controls():
+    encoder = oracle()
+    results = run_suites(encoder, all_suites())
+    assert result_record(encoder, results, dataset="d")["seed"] == CONTROL_SEED == 0
+    del results["mcq"]
+    assert result_record(encoder, results, dataset="d")["seed"] is None
+
+
+def test_the_gap_is_what_negated_captions_lose_on_the_same_pictures():
+    encoder = oracle()
+    shifted = CAPTIONS[1:] + CAPTIONS[:1]
+    plain, negated = (
+        Retrieval("retrieval", TEN, CAPTIONS, range(10)),
+        Retrieval("retrieval_neg", TEN, [*shifted[:5], *CAPTIONS[5:]], range(10), negated=True),
+    )
+    record = result_record(encoder, run_suites(encoder, [plain, negated]), dataset="d")
+    found = record["suites"]["retrieval_neg"]
+    assert found["gap"]["t2i"]["1"] == found["t2i"]["1"] - 1 == -0.5
+    assert found["gap"]["rsum"] == found["rsum"] - 600
+    rows = {row.label: row.cells[0] for s in sections({"": record}) for row in s.rows if "Gap" in row.label}
+    assert len(rows) == 7
+    assert rows["Gap to plain captions, Caption → picture, R@1"] == Cell("−50.0", None, "", "")
+    assert "gap" not in record["suites"]["retrieval"]
+    fewer = Retrieval("retrieval_neg", TEN, CAPTIONS[:9], range(9), ks=(1,), negated=True)
+    assert (
+        "gap" not in result_record(encoder, run_suites(encoder, [plain, fewer]), dataset="d")["suites"]["retrieval_neg"]
+    )
 
 
 def test_the_split_hash_depends_on_every_suite():

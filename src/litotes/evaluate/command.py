@@ -1,7 +1,7 @@
 """What ``litotes evaluate`` does: load, measure, print, write."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,9 @@ from litotes.evaluate.compare import Difference, Differences, differences
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Progress, Remembering, silent
 from litotes.evaluate.files import suites_from_files
-from litotes.evaluate.report import sections
-from litotes.evaluate.results import file_name, result_record, write_json
+from litotes.evaluate.reading import is_same_run
+from litotes.evaluate.report import Cell, sections
+from litotes.evaluate.results import file_name, heading, result_record, write_json
 from litotes.evaluate.suite import Suite, run_suites
 from litotes.evaluate.verdict import outcome, significance
 from litotes.models.features import image_features
@@ -57,15 +58,23 @@ class Measured(NamedTuple):
     roots: dict[str, Path]
 
 
-def measure(config: EvaluateConfig, progress: Progress = silent) -> Measured:
-    """As ``run``, with the single answers. What base and adapted differ in is in the record as ``differences``."""
+def measure(
+    config: EvaluateConfig, progress: Progress = silent, ready: Callable[[Matcher, list[Suite]], None] | None = None
+) -> Measured:
+    """As ``run``, with the single answers. What base and adapted differ in is in the record as ``differences``.
+
+    ``ready``: called when the model is loaded, before anything is encoded; it may refuse.
+    """
     suites: list[Suite] = together(partial(suites_from_files, config), partial(_require_model, config))[0]
     model = "base" if config.adapter is None else "adapted"
     roots = {
         suite.name: config.images_root or (path if path.is_dir() else path.parent)
         for suite, path in zip(suites, config.files.values(), strict=True)
     }
-    record, answers = _measured(_matcher(config, config.adapter), suites, config, progress)
+    matcher = _matcher(config, config.adapter)
+    if ready is not None:
+        ready(matcher, suites)
+    record, answers = _measured(matcher, suites, config, progress)
     if config.adapter is None or config.adapted_only:
         return Measured(record, {model: answers}, roots)
     base, before = _measured(_matcher(config, None), suites, config, progress)
@@ -84,7 +93,11 @@ def _measured(
 
 
 def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> Path:
-    """Evaluate with a progress bar, print a table in percent, and write the record; returns the file's path."""
+    """Evaluate with a progress bar, print a table in percent, and write the record; returns the file's path.
+
+    Errors, beside those of ``run``: a place that cannot be written to; a result that is there and would be replaced by
+    that of another model or other questions, unless ``overwrite`` is set.
+    """
     screen = console or Console()
     if config.output:
         require_file_place(config.output)
@@ -93,12 +106,27 @@ def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> 
     if config.cache:
         require_folder_place(config.cache, "--cache")
     with progress_bars(screen) as progress:
-        measured = measure(config, progress)
+        measured = measure(config, progress, partial(_require_free, config))
     print_record(measured.record, screen)
     path = config.output or Path(file_name(measured.record))
     write_json(path, _with_answers(measured, path))
     screen.print(f"written to {path}, every answer to {answers_path(path)}", highlight=False, soft_wrap=True)
     return path
+
+
+def _require_free(config: EvaluateConfig, matcher: Matcher, suites: Sequence[Suite]) -> None:
+    """Refuse to replace a result by that of another run, before anything is encoded."""
+    named = heading(config.dataset_name, matcher.provenance(), [suite.task for suite in suites])
+    path = config.output or Path(file_name(named))
+    there = [file for file in (path, answers_path(path)) if file.exists()]
+    asked = {suite.name: suite.identity().split_sha256 for suite in suites}
+    with_base = config.adapter is not None and not config.adapted_only
+    if there and not config.overwrite and not is_same_run(path, matcher.fingerprint, asked, config.ks, with_base):
+        raise UserError(
+            got=f"--output {path}: {there[0]} is there, not of this run",
+            expected="a name that is free, or the result of the same models on the same questions",
+            do="name another file as --output, or add --overwrite to replace it",
+        )
 
 
 def _with_answers(measured: Measured, path: Path) -> dict[str, Any]:
@@ -159,8 +187,13 @@ def figures_table(
             colour = _COLOURS.get(last.verdict, "default")
             reach = f" ({last.reach})" if last.reach else ""
             change = [f"[{colour}]{last.difference}[/{colour}]{reach}"] if len(records) > 1 else []
-            table.add_row(f"  {row.label}", *(cell.text for cell in row.cells), *change)
+            table.add_row(f"  {row.label}", *(cell.text if change else _alone(cell) for cell in row.cells), *change)
     return table
+
+
+def _alone(cell: Cell) -> str:
+    """A figure with its interval, which has room where one model stands alone."""
+    return f"{cell.text} ({cell.interval})" if cell.interval else cell.text
 
 
 def require_device(device: str) -> None:

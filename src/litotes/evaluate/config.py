@@ -36,8 +36,12 @@ class EvaluateConfig:
     templates: file of prompts, one a line, with {c} or {} for the class name; by default "a photo of a {c}." for
         class folders and the caption alone for a table.
     ks: ranks at which recall is counted.
-    dataset: name of the data in the result's keys; by default the folder of the first file.
-    output: JSON file of the result; by default dataset_pretrained_model_language_task.json in the current folder.
+    dataset: name of the data in the result's keys; by default the folder of the first file, in the order of
+        --choice, --retrieval and so on in this help.
+    output: JSON file of the result, beside which every answer is written as NAME.answers.jsonl; by default
+        DATASET_base_MODEL_en_TASK.json in the current folder, with the adapter's name for base. A file that is there
+        is replaced only by the same models' result on the same questions.
+    overwrite: replace whatever result is there.
     cache: folder in which picture embeddings are kept for the next run; none by default.
     device: torch device, "cpu" by default.
     truncation: "truncate" cuts captions over the model's context and counts them (as the benchmarks do);
@@ -67,6 +71,7 @@ class EvaluateConfig:
     ks: tuple[int, ...] = (1, 5, 10)
     dataset: str | None = None
     output: Path | None = None
+    overwrite: bool = False
     cache: Path | None = None
     device: str = "cpu"
     truncation: Literal["truncate", "refuse"] = "truncate"

@@ -22,6 +22,7 @@ from litotes.evaluate.suite import (
 )
 from litotes.metrics.choice import pair_accuracy
 from litotes.metrics.cosine import paired_cosines
+from litotes.metrics.paired import wilson_interval
 
 Groups = Mapping[str, Sequence[int]]
 
@@ -176,11 +177,12 @@ def counted(
     Returns, each by group: ``accuracy`` (None for an empty group), ``count``, ``ties`` (equal scores, which are wrong)
     and ``if_ties_won``, the accuracy of an argmax that finds the true one first, as CC-Neg's own code. ``averages``:
     where ``averaged``, ``micro`` over all items alike and ``macro``, the mean of the groups that have items; otherwise
-    empty. ``chance``. ``of`` is added to every name. Errors: scores that are not finite.
+    empty. ``intervals``: Wilson's 95 % interval of each accuracy that there is, and of ``micro``. ``chance``. ``of`` is
+    added to every name. Errors: scores that are not finite.
     """
     tail = f", {of}" if of else ""
     accuracy: dict[str, float | None] = {}
-    count, ties, lenient = {}, {}, {}
+    count, ties, lenient, intervals = {}, {}, {}, {}
     for group, items in groups.items():
         chosen = torch.as_tensor(list(items), dtype=torch.int64)
         first, second = above[chosen], below[chosen]
@@ -188,15 +190,18 @@ def counted(
         accuracy[key] = pair_accuracy(first, second) if len(chosen) else None
         count[key], ties[key] = len(chosen), int((first == second).sum())
         lenient[key] = int((first >= second).sum()) / len(chosen) if len(chosen) else None
+        if len(chosen):
+            intervals[key] = list(wilson_interval(int((first > second).sum()), len(chosen)))
     averages = {}
     if averaged:
         shares = [share for share in accuracy.values() if share is not None]
         items = [i for members in groups.values() for i in members]
         averages[f"micro{tail}"] = pair_accuracy(above[items], below[items])
+        intervals[f"micro{tail}"] = list(wilson_interval(int((above[items] > below[items]).sum()), len(items)))
         averages[f"macro{tail}"] = sum(shares) / len(shares)
     return {
         "accuracy": accuracy, "averages": averages, "count": count, "ties": ties, "if_ties_won": lenient,
-        "chance": chance,
+        "intervals": intervals, "chance": chance,
     }  # fmt: skip
 
 

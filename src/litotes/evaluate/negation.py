@@ -26,6 +26,9 @@ from litotes.metrics.choice import choice_accuracy, chosen_instead, pair_accurac
 from litotes.metrics.cosine import paired_cosines, unit
 from litotes.metrics.paired import wilson_interval
 
+CONTROL_SEED = 0
+"""Decides which other picture a question is asked of."""
+
 
 @final
 @dataclass(frozen=True)
@@ -42,13 +45,13 @@ class MultipleChoice(Suite):
 
     ``run`` gives the keys of ``choice_accuracy`` (``total``, each type and its ``n_<type>``, ``ties``);
     ``total_if_ties_go_to_first``, by the first-maximum rule of NegBench's own code; ``n``; ``chance``, the accuracy of
-    guessing; ``interval``, Wilson's 95 % interval of ``total``; ``controls``, see below;
-    ``equal_options``, questions with two options of the same wording, ties by construction where one of
-    them is the true one; ``wrong_by_type``, for each question type how often an option of each place (or kind) was
-    chosen instead; ``answers``.
+    guessing; ``interval``, Wilson's 95 % interval of ``total``, and ``intervals``, those of the types; ``controls``,
+    see below, and the ``seed`` of their draw; ``equal_options``, questions with two options of the same wording, ties
+    by construction where one of them is the true one; ``wrong_by_type``, for each question type how often an option of
+    each place (or kind) was chosen instead; ``answers``.
 
     ``controls``, both as ``total`` is counted: ``another_picture``, the accuracy with each question asked of another
-    picture of the set (drawn with seed 0; None for a single picture), to which a model that looks must fall; and
+    picture of the set (None for a single picture), to which a model that looks must fall; and
     ``no_picture``, that of the options' cosines with the mean of all unit picture embeddings: what texts give alone.
 
     Errors: lists of unequal length, indices out of range, an empty option, unequal numbers of options, fewer than two.
@@ -103,8 +106,10 @@ class MultipleChoice(Suite):
             "total_if_ties_go_to_first": by_first,
             "n": len(self.options),
             "chance": 1 / size,
-            "interval": list(wilson_interval(round(_share(counts["total"]) * len(texts)), len(texts))),
+            "interval": _interval(counts["total"], len(texts)),
+            "intervals": {kind: _interval(counts[kind], _count(counts, kind)) for kind in sorted(set(self.types))},
             "controls": self._controls(pictures, asked, texts),
+            "seed": CONTROL_SEED,
             "equal_options": sum(len(set(options)) < size for options in self.options),
             "wrong_by_type": self._wrong_choices(chosen_instead(scores, self.correct).tolist()),
             "answers": choices(scores, self.correct, self._questions()),
@@ -134,7 +139,7 @@ class MultipleChoice(Suite):
         return {kind: dict(sorted(counts.items())) for kind, counts in table.items()}
 
 
-def another_of_each(n: int, seed: int = 0) -> Tensor:
+def another_of_each(n: int, seed: int = CONTROL_SEED) -> Tensor:
     """For each of n >= 2 items another one, no two of them the same; int64 [n]. One random round through all items."""
     order = torch.as_tensor(np.random.default_rng(seed).permutation(n))
     others = torch.empty(n, dtype=torch.int64)
@@ -147,8 +152,13 @@ def _option_scores(images: Tensor, texts: Tensor) -> Tensor:
     return paired_cosines(images[:, None].expand_as(texts), texts)
 
 
-def _share(value: float | None) -> float:
-    return 0.0 if value is None else value
+def _interval(share: float | None, n: int) -> list[float]:
+    """Wilson's interval of a share of n questions."""
+    return list(wilson_interval(round((share or 0.0) * n), n))
+
+
+def _count(counts: Mapping[str, float | None], kind: str) -> int:
+    return int(counts[f"n_{kind}"] or 0)
 
 
 @final

@@ -36,6 +36,26 @@ def read_records(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def is_same_run(path: Path, fingerprint: str, asked: Mapping[str, str], ks: Sequence[int], with_base: bool) -> bool:
+    """Whether a file holds the result of the same model on the same questions, asked in the same way.
+
+    fingerprint: of the model. asked: the hash of the questions by suite. ks: ranks of the recall. with_base: whether
+    the base is measured too.
+    """
+    try:
+        content = _json(path)
+        suites = content["suites"]
+        depths = [set(result["i2t"]) for result in suites.values() if "i2t" in result]
+        return (
+            content["fingerprint"] == fingerprint
+            and {name: result["split_sha256"] for name, result in suites.items()} == asked
+            and all(depth == set(map(str, ks)) for depth in depths)
+            and ("base" in content) == with_base
+        )
+    except (UserError, KeyError, TypeError, AttributeError):
+        return False
+
+
 def _label(path: Path, label: str) -> str:
     return _name(path) if label in ("", "adapted") else f"{_name(path)}: {label}"
 

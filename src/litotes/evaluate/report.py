@@ -25,7 +25,7 @@ class Cell:
 
     ``difference``: from the first model, as printed ("" for the first model itself); ``verdict``: "better", "worse",
     "same", or "" where neither direction is better. ``reach``: the 95 % interval of the difference, as printed, where
-    both models' answers are there.
+    both models' answers are there; ``interval``: Wilson's of the figure itself, where it is a share with one.
     """
 
     text: str
@@ -33,6 +33,7 @@ class Cell:
     difference: str
     verdict: str
     reach: str = ""
+    interval: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,28 +58,32 @@ class Section:
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure to be found in a suite's result, and how it is printed."""
+    """A figure to be found in a suite's result, and how it is printed; ``interval``: where that of a share is."""
 
     label: str
     path: tuple[str, ...]
     kind: str
     main: bool = False
+    interval: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How figures of a kind are printed: factor, unit, full scale of the bar, whether more is better."""
+    """How figures of a kind are printed: factor, unit, full scale of the bar, whether more is better, the sign."""
 
     factor: float
     unit: str
     scale: float | None
     judged: bool
+    signed: bool = False
 
 
 _KINDS = {
     "percent": _Kind(100.0, " %", 100.0, True),
     "control": _Kind(100.0, " %", 100.0, False),
     "rsum": _Kind(1.0, "", 600.0, True),
+    "gap": _Kind(100.0, "", 100.0, True, signed=True),
+    "rsum gap": _Kind(1.0, "", 600.0, True, signed=True),
     "length": _Kind(1.0, "", None, False),
     "degrees": _Kind(1.0, "°", None, False),
 }
@@ -148,13 +153,20 @@ def row_of(
     measure: Measure, results: list[Record | None], differences: Sequence[Difference | None] | None = None
 ) -> Row:
     """One measure of several models, the first being what the others are compared with."""
-    values = [_at(result, measure.path) for result in results]
+    values = [_number_at(result, measure.path) for result in results]
     kind = _KINDS[measure.kind]
     scale = kind.scale or max((abs(value) for value in values if value is not None), default=0.0) or 1.0
     cells = [_cell(value, values[0] if i else None, kind, scale) for i, value in enumerate(values)]
+    if measure.interval:
+        ends = [_at(result, measure.interval) for result in results]
+        cells = [replace(cell, interval=_ends(pair)) for cell, pair in zip(cells, ends, strict=True)]
     if differences is not None:
         cells = [replace(cell, reach=_reach(part, kind)) for cell, part in zip(cells, differences, strict=True)]
     return Row(measure.label, tuple(cells), measure.main, measure.path)
+
+
+def _ends(interval: Sequence[float] | None) -> str:
+    return "" if interval is None else "–".join(f"{100 * end:.1f}" for end in interval)
 
 
 def _reach(difference: Difference | None, kind: _Kind) -> str:
@@ -175,7 +187,8 @@ def _cell(value: float | None, base: float | None, kind: _Kind, scale: float) ->
     shown = kind.factor * value
     decimals = 2 if kind.unit == "" and kind.scale is None else 1
     text = f"{shown:.{decimals}f}{kind.unit}".replace("-", MINUS)
-    bar = min(max(shown / scale, 0.0), 1.0)
+    bar = None if kind.signed else min(max(shown / scale, 0.0), 1.0)
+    text = signed(shown, decimals) if kind.signed else text
     if base is None:
         return Cell(text, bar, "", "")
     change = round(shown - kind.factor * base, decimals)
@@ -184,18 +197,26 @@ def _cell(value: float | None, base: float | None, kind: _Kind, scale: float) ->
     return Cell(text, bar, difference, verdict)
 
 
-def _at(result: Record | None, path: tuple[str, ...]) -> float | None:
+def _number_at(result: Record | None, path: tuple[str, ...]) -> float | None:
+    value = _at(result, path)
+    return None if value is None else float(value)
+
+
+def _at(result: Record | None, path: tuple[str, ...]) -> Any:  # noqa: ANN401 (whatever a result holds)
     value: Any = result
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
-    return None if value is None else float(value)
+    return value
 
 
 def _mcq(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     words = {"positive": "Affirmed (“A and B”)", "negative": "Negated (“no N”)", "hybrid": "Hybrid (“A but not N”)"}
     kinds = [key[2:] for key in result if key.startswith("n_") and key[2:] in result and result[key]]
-    rows = [Measure(f"{words.get(kind, kind)}, {result[f'n_{kind}']:,}", (kind,), "percent") for kind in kinds]
-    total = Measure(f"Multiple choice, all {result['n']:,}", ("total",), "percent", main=True)
+    rows = [
+        Measure(f"{words.get(kind, kind)}, {result[f'n_{kind}']:,}", (kind,), "percent", interval=("intervals", kind))
+        for kind in kinds
+    ]
+    total = Measure(f"Multiple choice, all {result['n']:,}", ("total",), "percent", main=True, interval=("interval",))
     note = (
         f"Which of the captions is true of the picture? Guessing gives {100 * result['chance']:.1f} %. "
         "The true one must score strictly above every other."
@@ -206,11 +227,11 @@ def _mcq(name: str, result: Record) -> tuple[str, str, list[Measure]]:
         if result.get("controls", {}).get(key) is not None
     ]
     if "interval" in result:
-        low, high = (100 * end for end in result["interval"])
-        note += f" 95 % interval of the total in the first column: {low:.1f} to {high:.1f} %."
+        note += _INTERVALS
     return _titled("Multiple choice on negation", name, "mcq"), note, [*rows, total, *controls]
 
 
+_INTERVALS = " Below a share stands its 95 % interval (Wilson)."
 _CONTROLS = {
     "another_picture": "Control: all, asked of another picture",
     "no_picture": "Control: all, asked of no picture (their mean)",
@@ -226,8 +247,14 @@ def _retrieval(name: str, result: Record) -> tuple[str, str, list[Measure]]:
         f"{result['n_texts']:,} {about}, {result['n_images']:,} pictures: is the right one among the first K? "
         "rSum is the sum of these percentages."
     )
+    gap = []
+    if "gap" in result:
+        gap = [Measure(f"Gap to plain captions, {label}, R@{k}", ("gap", way, k), "gap")
+               for way, label in ways for k in result["gap"][way]]  # fmt: skip
+        gap.append(Measure("Gap to plain captions: rSum", ("gap", "rsum"), "rsum gap"))
+        note += " The gap is what the denial costs: negated less plain captions of the same pictures."
     title = "Retrieval with negated captions" if result["negated"] else "Retrieval"
-    return _titled(title, name, "retrieval_neg" if result["negated"] else "retrieval"), note, [*rows, total]
+    return _titled(title, name, "retrieval_neg" if result["negated"] else "retrieval"), note, [*rows, total, *gap]
 
 
 def _classification(name: str, result: Record) -> tuple[str, str, list[Measure]]:
@@ -283,13 +310,16 @@ def _foils(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     for group, count in result["count"].items():
         words = f"{group.replace('_', ' ')}, {count:,}"
         alone = not result["averages"]
-        rows.append(Measure(f"{short}, {words}" if alone else words, ("accuracy", group), "percent", main=alone))
+        label = f"{short}, {words}" if alone else words
+        rows.append(Measure(label, ("accuracy", group), "percent", main=alone, interval=("intervals", group)))
     for key in result["averages"]:
         kind, *task = key.split(", ")
         words = {"micro": "over all items (micro)", "macro": "mean of the splits (macro)"}[kind]
         label = ", ".join([short, *task, words])
-        rows.append(Measure(label, ("averages", key), "percent", main=kind == "macro"))
+        rows.append(Measure(label, ("averages", key), "percent", main=kind == "macro", interval=("intervals", key)))
     note = f"Guessing gives {100 * result['chance']:.1f} %; equal scores are wrong.{_FOIL_NOTES.get(name, '')}"
+    if "intervals" in result:
+        note += _INTERVALS
     return title, note, rows
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +22,25 @@ def result_record(
 
     Top level: CLIP_benchmark's ``dataset``, ``model``, ``pretrained`` (the adapter, or "base"), ``task``,
     ``language``, ``metrics`` (flat, ``flat_metrics``), so that ``clip_benchmark build *.json`` merges it; the model's
-    ``provenance()``; ``prompt`` (templates of the classification), ``seed`` (None: nothing is drawn at random),
+    ``provenance()``; ``prompt`` (templates of the classification), ``seed`` (of what a suite draws at random, its
+    controls; None where nothing is drawn),
     ``split_sha256`` (of the suite; of several, SHA-256 over their sorted names and hashes), ``n_images`` (each
     picture set counted once), ``n_texts``, ``n_skipped``, ``captions_truncated``, ``wall_s``; and ``suites``, the full
-    result of each, with ``file`` for whether it is a published one. ``extra`` is added on top and may overwrite.
+    result of each, with ``file`` for whether it is a published one. Where plain and negated captions of the same
+    pictures were searched, as many of both, the latter's result has ``gap``: its recalls and rSum less the former's.
+    ``extra`` is added on top and may overwrite.
     """
     suites: dict[str, dict[str, Any]] = {
         name: {**result, "file": recognise(str(result["split_sha256"]))} for name, result in results.items()
     }
+    _add_gap(suites)
     provenance = matcher.provenance()
     sets = {result["pictures_sha256"]: result["n_images"] for result in suites.values()}
     return {
-        "dataset": dataset,
-        "model": provenance.get("model"),
-        "pretrained": provenance.get("adapter") or "base",
-        "task": "+".join(dict.fromkeys(str(result["task"]) for result in suites.values())),
-        "language": "en",
+        **heading(dataset, provenance, [str(result["task"]) for result in suites.values()]),
         "metrics": flat_metrics(dataset, suites),
         **provenance,
-        "seed": None,
+        "seed": next((result["seed"] for result in suites.values() if "seed" in result), None),
         "prompt": next((result["templates"] for result in suites.values() if "templates" in result), None),
         "split_sha256": _split({name: str(result["split_sha256"]) for name, result in suites.items()}),
         "n_images": sum(sets.values()),
@@ -51,6 +51,27 @@ def result_record(
         "suites": suites,
         **(extra or {}),
     }
+
+
+def heading(dataset: str, provenance: Mapping[str, object], tasks: Sequence[str]) -> dict[str, object]:
+    """The fields of a record that name its file (``file_name``)."""
+    return {
+        "dataset": dataset,
+        "model": provenance.get("model"),
+        "pretrained": provenance.get("adapter") or "base",
+        "task": "+".join(dict.fromkeys(tasks)),
+        "language": "en",
+    }
+
+
+def _add_gap(suites: Mapping[str, dict[str, Any]]) -> None:
+    """What negation costs a search: see ``result_record``."""
+    plain, negated = suites.get("retrieval"), suites.get("retrieval_neg")
+    same = ("pictures_sha256", "n_images", "n_texts")
+    if plain and negated and all(plain[key] == negated[key] for key in same):
+        negated["gap"] = {
+            way: {k: share - plain[way][k] for k, share in negated[way].items()} for way in ("i2t", "t2i")
+        } | {"rsum": negated["rsum"] - plain["rsum"]}
 
 
 def flat_metrics(dataset: str, suites: Mapping[str, Mapping[str, Any]]) -> Metrics:
