@@ -50,5 +50,5 @@ def test_models_of_other_questions_are_not_put_side_by_side(result, tmp_path, mo
     other = record("y", 0.3)
     other["suites"]["mcq"]["split_sha256"] = "0" * 64
     (tmp_path / "other.json").write_text(json.dumps(other))
-    assert main(["report", "--results", "own.json,other.json"]) == 2
+    assert main(["report", "--results", "own.json", "--results", "other.json"]) == 2
     assert "the same questions" in capsys.readouterr().err
