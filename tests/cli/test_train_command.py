@@ -9,6 +9,7 @@ from drawn_table import COLUMNS, SMALL, litotes, litotes_apart, table, words, wr
 from litotes.cli import measuring, training
 from litotes.cli.options import parse
 from litotes.cli.train import Settings
+from litotes.data.screening import Screening
 from litotes.errors import UserError
 from litotes.models.lora import load_adapter
 from litotes.models.matcher import load_matcher
@@ -310,7 +311,7 @@ def test_pictures_are_held_out_with_all_their_captions(pairs, tmp_path):
     assert held.fingerprint() == again.fingerprint() != other.fingerprint()
     assert training.split(data, 0.25, 1)[1].captions == held.captions
     # Each held-out picture stands once among the pictures, and both its captions are queries.
-    asked = measuring.report_suites(data, held, settings("--ks", "1,2"))
+    asked = measuring.report_suites(data, held, settings("--ks", "1,2"), Screening())
     retrieval = next(suite for suite in asked.suites if suite.name == "retrieval")
     assert len(retrieval.pictures) == 4
     for caption, owner in zip(retrieval.captions, retrieval.image_of_caption, strict=True):
@@ -321,7 +322,7 @@ def test_pictures_are_held_out_with_all_their_captions(pairs, tmp_path):
 def test_questions_about_held_out_pictures_are_true_where_they_say_so(pairs):
     data = training.from_table(pairs)
     _, held = training.split(data, 0.5, seed=0)
-    asked = {suite.name: suite for suite in measuring.report_suites(data, held, settings()).suites}
+    asked = {suite.name: suite for suite in measuring.report_suites(data, held, settings(), Screening()).suites}
     things = {held.pictures.name(i): set(held.objects[i]) for i in range(len(held))}
     mcq = asked["mcq"]
     assert len(mcq.options) == 3 * len(held)
@@ -372,7 +373,7 @@ def test_names_may_come_from_the_captions_and_that_is_said(train, pairs, tmp_pat
     plain = write(tmp_path / "plain" / "captions.csv", rows, COLUMNS[:3])
     assert train(train_data=plain, objects_from="captions", **BRIEF) == 0
     shown, found = " ".join(capsys.readouterr().out.split()), report(tmp_path / "run")
-    named = training.load_data(settings("--objects-from", "captions", needed=needed(plain)))
+    named = training.load_data(settings("--objects-from", "captions", needed=needed(plain)), Screening())
     assert named.objects[:5] == ((), ("ball", "kite"), ("ball", "bar"), ("ball", "arch"), ("ball",))
     told, left_out = found["notes"]
     assert "5 names, 1.8 a picture; most often" in told
@@ -401,14 +402,16 @@ def test_a_recipe_without_statements_trains_on_pictures_without_a_name_too(tmp_p
     rows = [line.split(",")[:3] for line in table(tmp_path).read_text().splitlines()[1:]]
     rows[0][1] = rows[1][1] = "nothing of this"
     plain = write(tmp_path / "captions.csv", rows, COLUMNS[:3])
-    data = training.load_data(settings("--objects-from", "captions", needed=needed(plain)))
+    data = training.load_data(settings("--objects-from", "captions", needed=needed(plain)), Screening())
     part, notes = training.named_part(data, data, needed=False)
     assert (part.captions, len(notes)) == (data.captions, 1)
     part, notes = training.named_part(data, data, needed=True)
     assert part.captions == data.captions[2:]
     assert notes[1].startswith("2 of 18 quadruplets to train on are left out")
     # Names are looked for before the draw, in all captions.
-    drawn = training.load_data(settings("--objects-from", "captions", "--train-num-samples", "2", needed=needed(plain)))
+    drawn = training.load_data(
+        settings("--objects-from", "captions", "--train-num-samples", "2", needed=needed(plain)), Screening()
+    )
     assert drawn.objects == data.choose(2, seed=0).objects
 
 

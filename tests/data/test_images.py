@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from litotes.data.images import ArrayPictures, ImageFiles, Subset, broken
+from broken_files import BROKEN, FAIL_WHEN_DECODED, GOOD, write_all
+from litotes.data.images import ArrayPictures, ImageFiles, Subset, reason_of
 from litotes.errors import UserError
 
 
@@ -80,32 +81,41 @@ def test_a_root_that_is_no_folder(root):
         ImageFiles(["a.png"], root / "none")
 
 
-def damaged(root):
-    """Name -> the file's bytes, for every kind of damage that a run has to survive."""
-    Image.fromarray(noise(1)[0].repeat(8, 0).repeat(8, 1)).save(root / "whole.png")
-    Image.fromarray(noise(1)[0].repeat(8, 0).repeat(8, 1)).save(root / "whole.jpg")
-    png, jpg = (root / "whole.png").read_bytes(), (root / "whole.jpg").read_bytes()
-    at = png.index(b"IDAT") + 10
-    return {
-        "cut.png": png[: len(png) // 2],
-        "bad_crc.png": png[:at] + bytes([png[at] ^ 0xFF]) + png[at + 1 :],
-        "cut_half.jpg": jpg[: len(jpg) // 2],
-        "zero.jpg": b"",
-        "text.jpg": b"no picture at all",
-        "page.jpg": b"<html><body>404</body></html>",
-    }
+def test_every_damaged_file_is_refused_by_name_and_reason(tmp_path):
+    pictures = ImageFiles(write_all(tmp_path), tmp_path)
+    refused = {}
+    for i in range(len(pictures)):
+        try:
+            assert pictures[i].getbbox()
+        except UserError as error:
+            assert str(tmp_path / pictures.name(i)) in error.got
+            refused[pictures.name(i)] = reason_of(error, pictures.path(i))
+    assert tuple(refused) == BROKEN
+    assert {pictures.name(i) for i in range(len(pictures))} - set(refused) == set(GOOD)
+    assert all(len(reason) > 5 and "/" not in reason for reason in refused.values())
+    for name in FAIL_WHEN_DECODED:
+        Image.open(tmp_path / name).close()
+    assert refused["folder.jpg"] == "is a directory"
+    assert refused["error_page.jpg"] == refused["zero.jpg"] == "it is in no picture format that Pillow knows"
 
 
-def test_every_damaged_file_is_refused_by_name_and_reason(root):
-    files = damaged(root)
-    for name, content in files.items():
-        (root / name).write_bytes(content)
-    pictures = ImageFiles(["whole.png", *files, "whole.jpg", "zero.jpg"], root)
-    for i, name in enumerate(files, start=1):
-        with pytest.raises(UserError) as error:
-            pictures[i]
-        assert name in error.value.got and len(error.value.got.split(": ", 1)[1]) > 5
-    assert [name for name, _ in broken(pictures)] == list(files)
+@pytest.mark.parametrize("error", [RuntimeError("Failed to decode image"), MemoryError(), SyntaxError("broken PNG")])
+def test_whatever_a_decoder_says_is_told_as_a_users_mistake(root, monkeypatch, error):
+    def load(self):
+        raise error
+
+    monkeypatch.setattr("PIL.PngImagePlugin.PngImageFile.load", load)
+    with pytest.raises(UserError, match=f"b.png cannot be read as a picture: {str(error) or 'MemoryError'}"):
+        ImageFiles(["b.png"], root)[0]
+
+
+def test_a_file_that_may_not_be_read_has_no_digest(root, monkeypatch):
+    def no_right(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("litotes.data.images.sha256_of_file", no_right)
+    with pytest.raises(UserError, match=r"b\.png cannot be read as a picture: permission denied"):
+        ImageFiles(["b.png"], root).digest(0)
 
 
 def test_decompression_bomb_is_refused(root, monkeypatch):
@@ -114,11 +124,20 @@ def test_decompression_bomb_is_refused(root, monkeypatch):
         ImageFiles(["b.png"], root)[0]
 
 
-def test_a_folder_named_like_a_picture_and_a_broken_link_are_missing(root):
-    (root / "folder.jpg").mkdir()
-    (root / "link.jpg").symlink_to(root / "nowhere.jpg")
-    with pytest.raises(UserError, match="2 of 2"):
-        ImageFiles(["folder.jpg", "link.jpg"], root)
+def test_some_files_may_be_missing_if_that_is_said(root):
+    pictures = ImageFiles(["b.png", "gone.png", "gone.png"], root, allow_missing=1)
+    with pytest.raises(UserError, match=r"gone\.png cannot be read as a picture: no such file"):
+        pictures[1]
+    with pytest.raises(UserError, match="2 of 3 pictures are missing") as error:
+        ImageFiles(["b.png", "gone.png", "lost.png"], root, allow_missing=1)
+    assert "--allow-missing 2" in error.value.do
+
+
+def test_the_file_of_a_picture(root):
+    pictures = ImageFiles(["b.png", "cats/a.png"], root)
+    assert pictures.path(1) == root / "cats/a.png"
+    assert Subset(pictures, [1]).path(0) == root / "cats/a.png"
+    assert Subset(ArrayPictures(noise(1), ["x"]), [0]).path(0) is None
 
 
 def test_arrays(root):

@@ -8,6 +8,7 @@ from evaluate_fakes import FakeEncoder, constant_encoder
 from PIL import Image
 from rich.console import Console
 
+from litotes.data.screening import Screening
 from litotes.errors import UserError
 from litotes.evaluate.command import evaluate_command
 from litotes.evaluate.compare import is_right
@@ -164,7 +165,7 @@ def data(tmp_path_factory):
 
 
 def test_the_last_triples_of_cc_neg_are_asked_with_and_without_the_cue_of_commas(data):
-    suite = cc_neg_suite(data / "cc.csv", EvaluateConfig(model=data, cc_neg=data / "cc.csv"), test_count=2)
+    suite = cc_neg_suite(data / "cc.csv", EvaluateConfig(model=data, cc_neg=data / "cc.csv"), Screening(), test_count=2)
     assert suite.captions == ["a cat, a dog 3", "a cat, a dog 4", "a cat a dog 3", "a cat a dog 4"]
     assert suite.foils == ["a cat but no dog 3", "a cat but no dog 4"] * 2
     assert [suite.pictures.name(i) for i in suite.image_of_item] == ["0.png", "1.png"] * 2

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from litotes.cli.train import Settings
 from litotes.data.quadruplets import Quadruplets
+from litotes.data.screening import Screening
 from litotes.data.statements import choose_things
 from litotes.data.wordings import HELD_OUT_WORDINGS
 from litotes.errors import UserError
@@ -46,15 +47,15 @@ class Questions(NamedTuple):
     notes: list[str]
 
 
-def report_suites(data: Quadruplets, held: Quadruplets, settings: Settings) -> Questions:
+def report_suites(data: Quadruplets, held: Quadruplets, settings: Settings, screening: Screening) -> Questions:
     """Suites of the files that were named and, for what no file was named for, of the held-out quadruplets.
 
     Of these: P' over N, retrieval of P and, where the table names the things in the pictures, multiple choice in
     NegBench's wording, the two decisive orders in wordings that training never uses, and classification.
 
-    Errors: those of the files.
+    ``screening``: of all pictures of the run. Errors: those of the files.
     """
-    suites: dict[str, Suite] = {suite.name: suite for suite in _file_suites(settings)}
+    suites: dict[str, Suite] = {suite.name: suite for suite in _file_suites(settings, screening)}
     own = {"negated_positive_over_negative": (held.negated_positives, held.negatives)}
     from_table = [Pairs("pairs", held.pictures, own), *_object_suites(data, held, settings.seed)]
     if "retrieval" not in suites:
@@ -94,14 +95,15 @@ def print_comparison(
         screen.print(f"note: {note}", highlight=False, markup=False)
 
 
-def _file_suites(settings: Settings) -> list[Suite]:
+def _file_suites(settings: Settings, screening: Screening) -> list[Suite]:
     if not (settings.choice or settings.retrieval or settings.negated_retrieval or settings.classification):
         return []
     files = EvaluateConfig(
         model=settings.model, choice=settings.choice, retrieval=settings.retrieval,
         negated_retrieval=settings.negated_retrieval, classification=settings.classification, ks=settings.ks,
+        allow_missing=settings.allow_missing,
     )  # fmt: skip
-    return suites_from_files(files)
+    return suites_from_files(files, screening)
 
 
 def _firsts(data: Quadruplets) -> list[int]:

@@ -11,7 +11,7 @@ _LEAST = {
     "train_num_samples": 0, "hanclip_weight": 0, "options_weight": 0, "contrast_weight": 0,
     "retention_weight": 0, "mirror_steps": 0, "mirror_weight": 0, "alpha": 0, "lora_rank": 1,
     "epochs": 1, "steps": 1, "batch_size": 1, "warmup": 0, "wd": 0, "accum_freq": 1, "workers": 0, "seed": 0,
-    "save_frequency": 0,
+    "allow_missing": 0, "save_frequency": 0,
 }  # fmt: skip
 
 
@@ -38,6 +38,9 @@ class Settings:
     remove_commas: for CC-Neg, "negated" removes them from negated captions alone, as its authors do (a cue that
         gives the label away); "both" from all captions
     train_num_samples: quadruplets drawn at random with the seed; 0 takes all (the paper: 20000)
+    broken_pictures: "stop" at the first picture that cannot be read, or "skip": every picture is decoded once before
+        the run starts, those that cannot be read are listed with the reason, and their rows left out
+    allow_missing: how many pictures may be missing; those are listed, and their rows left out
     val_fraction: share of the pictures that is kept out of training and measured, at most 1000 pictures
     allow_network: let --model be a hub id that is downloaded
 
@@ -107,6 +110,8 @@ class Settings:
     cc_neg: bool = False
     remove_commas: Literal["none", "negated", "both"] = "none"
     train_num_samples: int = 0
+    broken_pictures: Literal["stop", "skip"] = "stop"
+    allow_missing: int = 0
     val_fraction: float = 0.1
     allow_network: bool = False
     recipe: Literal["hanclip", "extended", "infonce", "negatives"] = "hanclip"

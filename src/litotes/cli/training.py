@@ -1,10 +1,11 @@
 """The work of ``litotes train``: from settings to adapter and report."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -16,10 +17,11 @@ from litotes.config import flag, flatten, record
 from litotes.data.cc_neg import from_cc_neg
 from litotes.data.nouns import names_note, objects_from_captions
 from litotes.data.quadruplets import Quadruplets, from_table
+from litotes.data.screening import Screening, left_out_notes
 from litotes.data.statements import TWIN, OptionSet, make_options
 from litotes.data.tables import listed
 from litotes.errors import UserError, together
-from litotes.evaluate.command import require_device
+from litotes.evaluate.command import progress_bars, require_device
 from litotes.evaluate.report import write_comparison_report
 from litotes.evaluate.results import write_json
 from litotes.models.loading import load_backbone, require_source
@@ -71,26 +73,23 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
         require_folder_place(settings.cache, "--cache")
     recorded = {"settings": record(settings), "recipe": record(recipe)}
     require_unchanged(settings.output / "config.json", recorded)
-    data = load_data(settings)
-    train_part, held = split(data, settings.val_fraction, settings.seed)
-    notes: list[str] = []
-    if settings.objects_from == "captions":
-        train_part, notes = named_part(data, train_part, recipe.states)
-    require_useful_steps(len(train_part), recipe.loop.batch_size, recipe.loop.drop_last)
-    recipe = with_reachable_rate(recipe, len(train_part), settings)
-    options = own_statements(train_part, settings) if recipe.states else None
     where: dict[str, Any] = {key: getattr(settings, key) for key in _WHERE}
+    screening = Screening(settings.broken_pictures, settings.allow_missing)
     find_model = partial(require_source, settings.model, **where)
-    questions: Questions = together(partial(report_suites, data, held, settings), find_model)[0]
-    warnings = [*notes, *data_notes(train_part, recipe.loop.batch_size)]
+    planned = _planned(settings, recipe, screening, find_model)
     matcher = load_backbone(settings.model, device=settings.device, **where)
+    with progress_bars(screen) as progress:
+        found = screening.look(matcher.preprocess, settings.workers, progress)
+    train_part, held, recipe, options, questions, warnings = (
+        _planned(settings, recipe, screening, find_model) if found else planned
+    )
     write_json(settings.output / "config.json", recorded)
     recipe = scaled(recipe, matcher, train_part)
     suites = [*questions.suites, geometry_suite(held, recipe)]
     screen.print(_opening(train_part, held, recipe, settings), highlight=False, soft_wrap=True)
     for warning in (*matcher.notes, *warnings):
         screen.print(f"note: {warning}", highlight=False, markup=False)
-    extra: dict[str, object] = {"seed": settings.seed, "recipe": settings.recipe}
+    extra: dict[str, object] = {"seed": settings.seed, "recipe": settings.recipe, **screening.record()}
     if settings.objects_from == "captions":
         extra["objects_from"] = "captions"
     base = evaluated("measuring base", matcher, suites, settings, screen) | extra
@@ -113,6 +112,32 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
     screen.print(f"{saved.name:<8} {saved}\nreport   {page}", highlight=False, soft_wrap=True)
 
 
+class _Planned(NamedTuple):
+    """What a run is about to do: with what it trains and measures, and what a reader must know of that."""
+
+    train_part: Quadruplets
+    held: Quadruplets
+    recipe: Recipe
+    options: list[OptionSet] | None
+    questions: Questions
+    warnings: list[str]
+
+
+def _planned(settings: Settings, recipe: Recipe, screening: Screening, find_model: Callable[[], None]) -> _Planned:
+    """Everything that is read, checked and drawn before the model is loaded, over the pictures that can be used."""
+    data = load_data(settings, screening)
+    train_part, held = split(data, settings.val_fraction, settings.seed)
+    notes: list[str] = []
+    if settings.objects_from == "captions":
+        train_part, notes = named_part(data, train_part, recipe.states)
+    require_useful_steps(len(train_part), recipe.loop.batch_size, recipe.loop.drop_last)
+    recipe = with_reachable_rate(recipe, len(train_part), settings)
+    options = own_statements(train_part, settings) if recipe.states else None
+    questions: Questions = together(partial(report_suites, data, held, settings, screening), find_model)[0]
+    notes += [*left_out_notes(screening.record()), *data_notes(train_part, recipe.loop.batch_size)]
+    return _Planned(train_part, held, recipe, options, questions, notes)
+
+
 def require_unchanged(path: Path, recorded: dict[str, dict[str, object]]) -> None:
     """Refuse to go on with another recipe or choice of data than ``path`` records of the run, if it is there.
 
@@ -131,9 +156,10 @@ def _decisive(recorded: dict[str, dict[str, object]]) -> dict[str, object]:
     return {**said, **{flag(key): recorded["settings"].get(key, getattr(Settings, key)) for key in _DATA}}
 
 
-def load_data(settings: Settings) -> Quadruplets:
-    """The quadruplets that the settings name, drawn down to ``train_num_samples``.
+def load_data(settings: Settings, screening: Screening) -> Quadruplets:
+    """The quadruplets that the settings name, drawn down to ``train_num_samples``, over pictures that can be used.
 
+    Those of other pictures are left out after the draw, so that no row takes the place of another.
     A published table is taken as it is, own ones are refused where N says the same as a true caption. Names are
     looked for in all captions of an own table, and in those drawn from a published one.
     """
@@ -141,13 +167,18 @@ def load_data(settings: Settings) -> Quadruplets:
         data = from_cc_neg(
             settings.train_data, settings.images_root or settings.train_data.parent,
             remove_commas=settings.remove_commas, count=settings.train_num_samples or None, seed=settings.seed,
+            allow_missing=settings.allow_missing,
         )  # fmt: skip
     else:
-        data = from_table(settings.train_data, settings.images_root, seed=settings.seed)
+        data = from_table(
+            settings.train_data, settings.images_root, seed=settings.seed, allow_missing=settings.allow_missing
+        )
     if settings.objects_from == "captions":
         data = objects_from_captions(data)
     drawn = settings.cc_neg or not settings.train_num_samples
-    return data if drawn else data.choose(settings.train_num_samples, settings.seed)
+    data = data if drawn else data.choose(settings.train_num_samples, settings.seed)
+    left = screening.select("train_data", data.pictures, range(len(data)))
+    return data if len(left.rows) == len(data) else data.take(left.rows)
 
 
 def data_notes(data: Quadruplets, batch: int) -> list[str]:

@@ -38,6 +38,7 @@ def from_cc_neg(
     count: int | None = None,
     seed: int = 0,
     test_count: int = TEST_COUNT,
+    allow_missing: int = 0,
 ) -> Quadruplets:
     """Read quadruplets from CC-Neg: P its caption, N its negated caption, P' the caption in a template.
 
@@ -51,7 +52,8 @@ def from_cc_neg(
     that gives the label away; it serves comparison with their numbers. "both" deletes them from P too.
 
     Errors: :class:`UserError` on an unreadable or foreign file, on fewer than ``test_count`` + 1 triples, on
-    a ``count`` larger than the split, and on missing pictures. Source: the data set's own loaders.
+    a ``count`` larger than the split, and on more missing pictures than ``allow_missing``. Source: the data set's own
+    loaders.
     """
     path = Path(source)
     table = read_table(_converted(path) if path.suffix.lower() in (".pt", ".pth") else path)
@@ -63,7 +65,7 @@ def from_cc_neg(
     paths, captions, negatives = (column(table, *names) for names in (IMAGE, CAPTION, NEGATED))
     negated = tuple(_commas(negatives[i], remove_commas != "none") for i in chosen)
     positive = tuple(_commas(captions[i], remove_commas == "both") for i in chosen)
-    pictures = ImageFiles([paths[i] for i in chosen], images_root)
+    pictures = ImageFiles([paths[i] for i in chosen], images_root, allow_missing=allow_missing)
     return Quadruplets(pictures, positive, tuple(template_captions(positive, seed)), negated)
 
 

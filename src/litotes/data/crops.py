@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import final
 
 from PIL import Image
@@ -54,3 +55,7 @@ class Crops(Pictures):
     def digest(self, i: int) -> str:
         """Return the SHA-256 of the whole picture's digest and the box."""
         return hashlib.sha256(f"{self._pictures.digest(i)} {self._boxes[i]}".encode()).hexdigest()
+
+    def path(self, i: int) -> Path | None:
+        """Return the file of the whole picture."""
+        return self._pictures.path(i)

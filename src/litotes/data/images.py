@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -21,8 +22,13 @@ UNREADABLE = (
     ValueError,
     SyntaxError,
     EOFError,
+    RuntimeError,
+    struct.error,
+    MemoryError,
 )
-"""What Pillow raises on files that are cut, damaged, no pictures, or far too large; the one list of them."""
+"""What Pillow raises on files that are cut, damaged, no pictures, or far too large; the one list of them.
+
+RuntimeError is what the decoder of AVIF says of a damaged file."""
 
 _SHOWN = 10
 
@@ -45,6 +51,10 @@ class Pictures(ABC):
     def digest(self, i: int) -> str:
         """Return the SHA-256 of the stored content of picture ``i``, as 64 hexadecimal digits."""
 
+    @abstractmethod
+    def path(self, i: int) -> Path | None:
+        """Return the file that holds picture ``i``, or None for a picture that is in no file."""
+
 
 @final
 class ImageFiles(Pictures):
@@ -52,14 +62,18 @@ class ImageFiles(Pictures):
 
     ``paths``: as the table has them, with forward slashes; one file may stand several times. ``root``: the
     folder that relative paths start from (none: the current folder). ``strip_prefix``: the beginning to take
-    off every path that has it, for tables written on another machine.
+    off every path that has it, for tables written on another machine. ``allow_missing``: how many files may be missing;
+    their rows are for the caller to leave out (:class:`litotes.data.screening.Screening`).
 
-    Files are opened when asked for and not kept. Errors: :class:`UserError` at construction when files are
-    missing (all of them counted, the first ten named) or lie outside ``root``; on opening, when a file
-    cannot be decoded, with its name and the reason.
+    Files are opened when asked for and not kept. Errors: :class:`UserError` at construction when more files are
+    missing (all of them counted, the first ten named) or some lie outside ``root``; on opening, when a file
+    cannot be decoded, with its name and the reason. A folder, or a link that leads nowhere, is there and cannot be
+    decoded.
     """
 
-    def __init__(self, paths: Sequence[str], root: str | Path | None = None, strip_prefix: str = "") -> None:
+    def __init__(
+        self, paths: Sequence[str], root: str | Path | None = None, strip_prefix: str = "", allow_missing: int = 0
+    ) -> None:
         self._names = [path.removeprefix(strip_prefix) for path in paths]
         self._root = Path(root) if root is not None else Path()
         if root is not None and not self._root.is_dir():
@@ -70,10 +84,10 @@ class ImageFiles(Pictures):
             )
         self._files = [_inside(self._root, name, bounded=root is not None) for name in self._names]
         self._digests: dict[str, str] = {}
-        known: dict[str, bool] = {}
-        missing = [name for name, file in zip(self._names, self._files, strict=True) if not _is(file, known)]
-        if missing:
-            raise _missing(list(dict.fromkeys(missing)), len(set(self._names)), self._root)
+        files = dict(zip(self._files, self._names, strict=True))
+        missing = [name for file, name in files.items() if not os.path.lexists(file)]
+        if len(missing) > allow_missing:
+            raise _missing(missing, len(files), self._root, allow_missing)
 
     def __len__(self) -> int:
         return len(self._files)
@@ -84,22 +98,25 @@ class ImageFiles(Pictures):
                 picture.load()
                 return picture
         except UNREADABLE as error:
-            raise UserError(
-                f"{self._files[i]} cannot be read as a picture: {error}",
-                "a whole picture file that Pillow can decode",
-                "replace the file, or take its row out of the table",
-            ) from error
+            raise unreadable(self._files[i], _why(error)) from error
 
     def name(self, i: int) -> str:
         """Return the path of picture ``i`` as the table has it, without ``strip_prefix``."""
         return self._names[i]
 
     def digest(self, i: int) -> str:
-        """Return the SHA-256 of the file's bytes; each file is hashed once."""
+        """Return the SHA-256 of the file's bytes; each file is hashed once. Errors: as on opening."""
         file = self._files[i]
         if file not in self._digests:
-            self._digests[file] = sha256_of_file(Path(file))
+            try:
+                self._digests[file] = sha256_of_file(Path(file))
+            except OSError as error:
+                raise unreadable(file, _why(error)) from error
         return self._digests[file]
+
+    def path(self, i: int) -> Path:
+        """Return the file of picture ``i``, as an absolute path."""
+        return Path(self._files[i])
 
 
 @final
@@ -129,6 +146,9 @@ class ArrayPictures(Pictures):
         """Return the SHA-256 of the picture's shape and pixels."""
         pixels = np.ascontiguousarray(self._pixels[i])
         return hashlib.sha256(repr(pixels.shape).encode() + pixels.tobytes()).hexdigest()
+
+    def path(self, i: int) -> None:
+        """Return None: the pictures are in memory."""
 
 
 @final
@@ -160,24 +180,23 @@ class Subset(Pictures):
         """Return the digest that picture ``i`` has in the whole collection."""
         return self._pictures.digest(self._indices[i])
 
+    def path(self, i: int) -> Path | None:
+        """Return the file that picture ``i`` has in the whole collection."""
+        return self._pictures.path(self._indices[i])
 
-def broken(pictures: Pictures) -> list[tuple[str, str]]:
-    """Decode every picture and return (name, reason) of those that fail; a file is tried once.
 
-    For a check before a long run: a file's header may be sound and its content cut.
-    """
-    found: dict[str, str] = {}
-    tried: set[str] = set()
-    for i in range(len(pictures)):
-        name = pictures.name(i)
-        if name in tried:
-            continue
-        tried.add(name)
-        try:
-            pictures[i]
-        except UserError as error:
-            found[name] = error.got
-    return list(found.items())
+def unreadable(file: str | Path, reason: str, others: str = "") -> UserError:
+    """What is told of a file that is there and cannot be used as a picture. ``others``: what is known of more such."""
+    return UserError(
+        f"{file} cannot be read as a picture: {reason}{others}",
+        "a whole picture file that Pillow can decode",
+        "replace the file, or leave out its rows and those of all that are broken (--broken-pictures skip)",
+    )
+
+
+def reason_of(error: UserError, file: str | Path) -> str:
+    """Why a file cannot be used, of an error that names it: without the name."""
+    return error.got.removeprefix(str(file)).removeprefix(" cannot be read as a picture").removeprefix(": ")
 
 
 def _inside(root: Path, name: str, bounded: bool) -> str:
@@ -201,14 +220,20 @@ def sha256_of_file(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _is(file: str, known: dict[str, bool]) -> bool:
-    if file not in known:
-        known[file] = Path(file).is_file()
-    return known[file]
+def _why(error: BaseException) -> str:
+    """What Pillow says of a file, without the path that stands before it already."""
+    if isinstance(error, UnidentifiedImageError):
+        return "it is in no picture format that Pillow knows"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[0].lower() + error.strerror[1:]
+    return str(error) or type(error).__name__
 
 
-def _missing(names: list[str], total: int, root: Path) -> UserError:
-    advice = "name the folder that the paths start from as the image root (--images-root)"
+def _missing(names: list[str], total: int, root: Path, allowed: int) -> UserError:
+    advice = (
+        "name the folder that the paths start from as the image root (--images-root); to leave out the rows of missing "
+        f"pictures, allow as many as are missing (--allow-missing {len(names)})"
+    )
     parts = PurePosixPath(names[0]).parts
     for cut in range(1, len(parts)):
         tail = "/".join(parts[cut:])
@@ -218,6 +243,6 @@ def _missing(names: list[str], total: int, root: Path) -> UserError:
             break
     return UserError(
         f"{len(names)} of {total} pictures are missing below {root.absolute()}: {listed(names, _SHOWN)}",
-        "every picture of the table as a file",
+        f"at most {allowed} missing (--allow-missing)" if allowed else "every picture of the table as a file",
         advice,
     )

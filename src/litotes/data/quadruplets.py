@@ -74,16 +74,18 @@ class Quadruplets:
         )
 
 
-def from_table(path: str | Path, root: str | Path | None = None, seed: int = 0, strip_prefix: str = "") -> Quadruplets:
+def from_table(
+    path: str | Path, root: str | Path | None = None, seed: int = 0, strip_prefix: str = "", allow_missing: int = 0
+) -> Quadruplets:
     """Read quadruplets from a table, see :func:`litotes.data.tables.read_table`.
 
     Columns: filepath, caption, negated_caption; at will negated_positive and objects ("cat|christmas tree",
     or a JSON list). Where negated_positive is absent or blank, the caption goes into a template drawn for its
     row from ``seed``: the draw depends on seed and row number only.
 
-    ``root``: folder of the pictures (none: the table's own). ``strip_prefix``: see ImageFiles. Errors:
-    :class:`UserError` on missing columns, blank captions, negated captions that say the same as a true one (both with
-    their rows) and missing pictures.
+    ``root``: folder of the pictures (none: the table's own). ``strip_prefix``, ``allow_missing``: see ImageFiles.
+    Errors: :class:`UserError` on missing columns, blank captions, negated captions that say the same as a true one
+    (both with their rows) and missing pictures.
     """
     table = read_table(path)
     captions, negatives = filled(table, *CAPTION), filled(table, *NEGATED)
@@ -94,7 +96,7 @@ def from_table(path: str | Path, root: str | Path | None = None, seed: int = 0, 
     title = title_of(table, "objects")
     objects = tuple(_objects(table, i, row[title]) for i, row in enumerate(table.rows, 1)) if title else None
     folder = table.path.parent if root is None else root
-    pictures = ImageFiles(column(table, *IMAGE), folder, strip_prefix)
+    pictures = ImageFiles(column(table, *IMAGE), folder, strip_prefix, allow_missing)
     data = Quadruplets(pictures, tuple(captions), positives, tuple(negatives), objects)
     same = [i + 1 for i in data.contradictions()]
     if same:

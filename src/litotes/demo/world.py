@@ -46,6 +46,9 @@ class WorldPictures(Pictures):
         """sha256 of all that the picture is a function of."""
         return hashlib.sha256(f"{self.name(index)} {self.single}".encode()).hexdigest()
 
+    def path(self, index: int) -> None:
+        """None: no picture is in a file."""
+
 
 @dataclass(frozen=True)
 class WorldCaptions:

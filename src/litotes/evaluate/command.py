@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Table
 
+from litotes.data.screening import Screening, headline, left_out_notes
 from litotes.errors import UserError, together
 from litotes.evaluate.answers import Answer, Answers, answers_path, write_answers
 from litotes.evaluate.compare import Difference, Differences, differences
@@ -39,7 +40,8 @@ def run(config: EvaluateConfig, progress: Progress = silent) -> dict[str, Any]:
     With an adapter it is that of the adapted model and holds, as ``base``, the record of the base on the same
     questions, unless only the adapted one is wanted. The adapter is read first, so that a wrong one is told at once.
 
-    All files are read and all pictures looked for before the model is loaded.
+    All files are read and all pictures looked for before the model is loaded. Where broken pictures are to be skipped,
+    all are decoded once before any is encoded, so that both models are asked the same questions.
 
     Errors: those of the files, together with a model or an adapter that is not there; those of model and adapter; a
     device that is not there.
@@ -65,31 +67,36 @@ def measure(
 
     ``ready``: called when the model is loaded, before anything is encoded; it may refuse.
     """
-    suites: list[Suite] = together(partial(suites_from_files, config), partial(_require_model, config))[0]
+    screening = Screening(config.broken_pictures, config.allow_missing)
+    read = partial(suites_from_files, config, screening)
+    suites: list[Suite] = together(read, partial(_require_model, config))[0]
+    matcher = _matcher(config, config.adapter)
+    if screening.look(matcher.preprocess, config.workers, progress):
+        suites = read()
+    if ready is not None:
+        ready(matcher, suites)
+    measured = partial(_measured, suites=suites, left_out=screening.record(), config=config, progress=progress)
     model = "base" if config.adapter is None else "adapted"
     roots = {
         suite.name: config.images_root or (path if path.is_dir() else path.parent)
         for suite, path in zip(suites, config.files.values(), strict=True)
     }
-    matcher = _matcher(config, config.adapter)
-    if ready is not None:
-        ready(matcher, suites)
-    record, answers = _measured(matcher, suites, config, progress)
+    record, answers = measured(matcher)
     if config.adapter is None or config.adapted_only:
         return Measured(record, {model: answers}, roots)
-    base, before = _measured(_matcher(config, None), suites, config, progress)
+    base, before = measured(_matcher(config, None))
     found = differences(before, answers, record["suites"])
     told = {suite: [part._asdict() for part in parts] for suite, parts in found.items()}
     return Measured({**record, "differences": told, "base": base}, {"base": before, "adapted": answers}, roots)
 
 
 def _measured(
-    matcher: Matcher, suites: list[Suite], config: EvaluateConfig, progress: Progress
+    matcher: Matcher, *, suites: list[Suite], left_out: dict[str, Any], config: EvaluateConfig, progress: Progress
 ) -> tuple[dict[str, Any], dict[str, list[Answer]]]:
     encode_images = partial(image_features, matcher, cache=config.cache) if config.cache else None
     answers: dict[str, list[Answer]] = {}
     results = run_suites(Remembering(matcher, progress, encode_images), suites, answers)
-    return result_record(matcher, results, dataset=config.dataset_name), answers
+    return result_record(matcher, results, dataset=config.dataset_name, extra=left_out), answers
 
 
 def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> Path:
@@ -146,7 +153,8 @@ def print_record(record: Mapping[str, Any], screen: Console) -> None:
     What the base and the adapted model differ in is said in words too.
     """
     records = {"base": record["base"], "adapted": record} if "base" in record else {"value": record}
-    title = f"{record['model']}, {record['pretrained']}, on {record['dataset']}"
+    without = f", {headline(record)}" if headline(record) else ""
+    title = f"{record['model']}, {record['pretrained']}, on {record['dataset']}{without}"
     screen.print(figures_table(records, title, {"adapted": _differences(record)}))
     if "base" in record:
         found = _differences(record)
@@ -235,7 +243,7 @@ def _notes_of_all(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _notes(record: Mapping[str, Any]) -> list[str]:
-    notes = list(record.get("model_notes", ()))
+    notes = [*left_out_notes(record), *record.get("model_notes", ())]
     if record["captions_truncated"]:
         notes.append(f"{record['captions_truncated']} captions were cut to {record['context_length']} tokens")
     for name, result in record["suites"].items():

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from litotes.config import require_numbers
 from litotes.errors import UserError
 
 
@@ -33,6 +34,9 @@ class EvaluateConfig:
     cc_neg: ccneg_preprocessed.pt, or the table converted from it; its last 40,000 triples are asked.
     images_root: folder that the tables' paths start from; by default each table's own folder.
     strip_prefix: beginning to take off every path of the tables that has it; nothing by default.
+    broken_pictures: "stop" at the first picture that cannot be read, or "skip": every picture is decoded once before
+        the model starts, those that cannot be read are listed with the reason, and their rows left out.
+    allow_missing: how many pictures may be missing; those are listed, and their rows left out.
     templates: file of prompts, one a line, with {c} or {} for the class name; by default "a photo of a {c}." for
         class folders and the caption alone for a table.
     ks: ranks at which recall is counted.
@@ -44,6 +48,7 @@ class EvaluateConfig:
     overwrite: replace whatever result is there.
     cache: folder in which picture embeddings are kept for the next run; none by default.
     device: torch device, "cpu" by default.
+    workers: processes that decode pictures while the model works; 0 decodes in between.
     truncation: "truncate" cuts captions over the model's context and counts them (as the benchmarks do);
         "refuse" stops at the first.
     allow_network: let --model be a hub id that is downloaded; off by default.
@@ -67,6 +72,8 @@ class EvaluateConfig:
     cc_neg: Path | None = None
     images_root: Path | None = None
     strip_prefix: str = ""
+    broken_pictures: Literal["stop", "skip"] = "stop"
+    allow_missing: int = 0
     templates: Path | None = None
     ks: tuple[int, ...] = (1, 5, 10)
     dataset: str | None = None
@@ -74,10 +81,12 @@ class EvaluateConfig:
     overwrite: bool = False
     cache: Path | None = None
     device: str = "cpu"
+    workers: int = 0
     truncation: Literal["truncate", "refuse"] = "truncate"
     allow_network: bool = False
 
     def __post_init__(self) -> None:
+        require_numbers(self, {"allow_missing": 0, "workers": 0})
         if not self.files:
             raise UserError(
                 got="nothing to evaluate",

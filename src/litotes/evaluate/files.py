@@ -13,6 +13,7 @@ from litotes.data.negbench import (
     read_choice,
     read_retrieval,
 )
+from litotes.data.screening import Screening
 from litotes.data.tables import CAPTION, IMAGE, column, filled, is_blank, listed, read_table
 from litotes.errors import UserError, together
 from litotes.evaluate.classification import Classification
@@ -32,12 +33,16 @@ _SYNTHETIC_ORDER = ("positive", "hybrid", "hybrid", "negative")
 _SYNTHETIC_FILES = ("HardNeg-Syn MCQ rephrased",)
 
 
-def suites_from_files(config: EvaluateConfig) -> list[Suite]:
+def suites_from_files(config: EvaluateConfig, screening: Screening | None = None) -> list[Suite]:
     """The suites that the settings name, complete and checked: nothing is encoded, no model is needed.
+
+    ``screening``: what of the pictures cannot be used; a new one by the settings where none is given. The questions
+    about such pictures are left out, captions included.
 
     Errors: those of the readers; missing pictures, counted and listed, of every file together with the others'.
     """
-    builders: dict[str, Callable[[Path, EvaluateConfig], Suite]] = {
+    screening = screening or Screening(config.broken_pictures, config.allow_missing)
+    builders: dict[str, Callable[[Path, EvaluateConfig, Screening], Suite]] = {
         "mcq": choice_suite,
         "retrieval": retrieval_suite,
         "retrieval_neg": negated_retrieval_suite,
@@ -57,25 +62,29 @@ def suites_from_files(config: EvaluateConfig) -> list[Suite]:
             expected="a table, whose paths it is about",
             do="leave it out",
         )
-    return together(*(partial(builders[name], path, config) for name, path in config.files.items()))
+    return together(*(partial(builders[name], path, config, screening) for name, path in config.files.items()))
 
 
-def choice_suite(path: Path, config: EvaluateConfig) -> MultipleChoice:
+def choice_suite(path: Path, config: EvaluateConfig, screening: Screening) -> MultipleChoice:
     """Multiple choice from a table in NegBench's columns."""
     questions = read_choice(path)
     places = {name: i for i, name in enumerate(dict.fromkeys(questions.image_paths))}
+    left = screening.select(
+        "mcq", _pictures(list(places), path, config), [places[name] for name in questions.image_paths]
+    )
+    kinds = _option_types(questions)
     return MultipleChoice(
         name="mcq",
-        pictures=_pictures(list(places), path, config),
-        image_of_question=[places[name] for name in questions.image_paths],
-        options=questions.options,
-        correct=questions.correct,
-        types=questions.types,
-        option_types=_option_types(questions),
+        pictures=left.pictures,
+        image_of_question=left.image_of_row,
+        options=left.of(questions.options),
+        correct=left.of(questions.correct),
+        types=left.of(questions.types),
+        option_types=None if kinds is None else left.of(kinds),
     )
 
 
-def retrieval_suite(path: Path, config: EvaluateConfig, negated: bool = False) -> Retrieval:
+def retrieval_suite(path: Path, config: EvaluateConfig, screening: Screening, negated: bool = False) -> Retrieval:
     """Retrieval both ways from a table in NegBench's columns or with one caption a row."""
     captions = read_retrieval(path)
     blank = [captions.image_paths[i] for i, text in zip(captions.image_of_caption, captions.captions, strict=True)
@@ -87,39 +96,47 @@ def retrieval_suite(path: Path, config: EvaluateConfig, negated: bool = False) -
             expected="at least one word in every caption",
             do="fill these captions, or take them out of the table",
         )
+    name = "retrieval_neg" if negated else "retrieval"
+    left = screening.select(name, _pictures(captions.image_paths, path, config), captions.image_of_caption)
     return Retrieval(
-        name="retrieval_neg" if negated else "retrieval",
-        pictures=_pictures(captions.image_paths, path, config),
-        captions=captions.captions,
-        image_of_caption=captions.image_of_caption,
+        name=name,
+        pictures=left.pictures,
+        captions=left.of(captions.captions),
+        image_of_caption=left.image_of_row,
         ks=config.ks,
         negated=negated,
     )
 
 
-def negated_retrieval_suite(path: Path, config: EvaluateConfig) -> Retrieval:
+def negated_retrieval_suite(path: Path, config: EvaluateConfig, screening: Screening) -> Retrieval:
     """Retrieval of negated captions."""
-    return retrieval_suite(path, config, negated=True)
+    return retrieval_suite(path, config, screening, negated=True)
 
 
-def classification_suite(path: Path, config: EvaluateConfig) -> Classification:
-    """Classification from a folder of class folders, or a table whose different captions are the classes."""
+def classification_suite(path: Path, config: EvaluateConfig, screening: Screening) -> Classification:
+    """Classification from a folder of class folders, or a table whose different captions are the classes.
+
+    A class all of whose pictures are left out stays one of the answers.
+    """
     if path.is_dir():
         names, labels, classnames = _class_folders(path)
-        pictures = ImageFiles(names, path)
+        pictures = ImageFiles(names, path, allow_missing=config.allow_missing)
         templates = _templates(config.templates, FOLDER_TEMPLATES)
-        return Classification("classification", pictures, labels, classnames, templates)
-    table = read_table(path)
-    captions = filled(table, *CAPTION)
-    classnames = list(dict.fromkeys(captions))
-    label = {name: i for i, name in enumerate(classnames)}
-    pictures = _pictures(column(table, *IMAGE), path, config)
-    templates = _templates(config.templates, TABLE_TEMPLATES)
-    return Classification("classification", pictures, [label[c] for c in captions], classnames, templates)
+    else:
+        table = read_table(path)
+        captions = filled(table, *CAPTION)
+        classnames = list(dict.fromkeys(captions))
+        label = {name: i for i, name in enumerate(classnames)}
+        labels = [label[caption] for caption in captions]
+        pictures = _pictures(column(table, *IMAGE), path, config)
+        templates = _templates(config.templates, TABLE_TEMPLATES)
+    left = screening.select("classification", pictures, range(len(pictures)))
+    return Classification("classification", left.pictures, left.of(labels), classnames, templates)
 
 
 def _pictures(paths: Sequence[str], table: Path, config: EvaluateConfig) -> ImageFiles:
-    return ImageFiles(paths, config.images_root or table.absolute().parent, config.strip_prefix)
+    root = config.images_root or table.absolute().parent
+    return ImageFiles(paths, root, config.strip_prefix, config.allow_missing)
 
 
 def _option_types(questions: ChoiceQuestions) -> list[tuple[str, ...]] | None:
@@ -140,7 +157,7 @@ def _class_folders(root: Path) -> tuple[list[str], list[int], list[str]]:
     folders = sorted((folder for folder in root.iterdir() if _visible(folder) and folder.is_dir()), key=_natural)
     names, labels = [], []
     for label, folder in enumerate(folders):
-        files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in PICTURE_ENDINGS and file.is_file())
+        files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in PICTURE_ENDINGS)
         if not files:
             raise UserError(
                 got=f"class folder {folder} without a picture",

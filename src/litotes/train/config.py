@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from litotes.config import require_numbers
 from litotes.errors import UserError
@@ -16,6 +17,9 @@ class PretrainConfig:
         several rows
     output: folder that receives the tokenizer, the runs and, in its folder ``model``, the result
     images_root: folder that the table's paths start from; by default the table's own
+    broken_pictures: "stop" at the first picture that cannot be read, or "skip": every picture is decoded once before
+        the run starts, those that cannot be read are listed with the reason, and their rows left out
+    allow_missing: how many pictures may be missing; those are listed, and their rows left out
 
     Sizes:
     image_size: side of the pictures in pixels
@@ -43,6 +47,8 @@ class PretrainConfig:
     train_data: Path
     output: Path
     images_root: Path | None = None
+    broken_pictures: Literal["stop", "skip"] = "stop"
+    allow_missing: int = 0
     image_size: int = 64
     patch_size: int = 16
     width: int = 128
@@ -71,6 +77,7 @@ class PretrainConfig:
             "warmup": 0,
             "seed": 0,
             "workers": 0,
+            "allow_missing": 0,
             "save_frequency": 0,
         }
         require_numbers(self, {**dict.fromkeys(sizes, 1), **run}, ("lr",))

@@ -7,6 +7,7 @@ from litotes.backbones.preprocess import Preprocess
 from litotes.backbones.tokenizer import TextTokenizer
 from litotes.backbones.train_tokenizer import train_tokenizer
 from litotes.data.images import ImageFiles
+from litotes.data.screening import Screening, left_out_notes
 from litotes.data.tables import CAPTION, IMAGE, column, filled, read_table
 from litotes.models.clip import new_clip
 from litotes.models.matcher import Matcher
@@ -29,14 +30,21 @@ def pretrain_from_table(settings: PretrainConfig, say: Callable[[str], None] = p
     First the picture tower learns the captions' telling words (``WordWarmup``), then both towers learn the pairs
     (``Contrastive``). Each phase resumes on its own. say: is told what a reader must know.
 
-    Errors: those of the table, of missing pictures and of ``train``.
+    Errors: those of the table, of missing and broken pictures and of ``train``.
     """
     require_place(settings.output, RUNS, settings.resume)
     table = read_table(settings.train_data)
     root = settings.images_root or settings.train_data.parent
-    pictures, captions = ImageFiles(column(table, *IMAGE), root), filled(table, *CAPTION)
-    if note := batch_note(len(pictures), settings.batch_size):
-        say(f"note: {note}")
+    files = ImageFiles(column(table, *IMAGE), root, allow_missing=settings.allow_missing)
+    every = filled(table, *CAPTION)
+    screening = Screening(settings.broken_pictures, settings.allow_missing)
+    left = screening.select("train_data", files, range(len(files)))
+    if screening.look(Preprocess(settings.image_size), settings.workers):
+        left = screening.select("train_data", files, range(len(files)))
+    pictures, captions = left.pictures, left.of(every)
+    for note in (*left_out_notes(screening.record()), batch_note(len(pictures), settings.batch_size)):
+        if note:
+            say(f"note: {note}")
     matcher = new_matcher(settings, captions)
     if settings.warmup_steps:
         warmup = WordWarmup(matcher, pictures, content_words(captions), seed=settings.seed)
