@@ -18,17 +18,26 @@ from litotes.config import require_known
 from litotes.errors import UserError
 from litotes.train import checkpoint as checkpoints
 from litotes.train.journal import Journal
-from litotes.train.plan import Batch, batch_sizes, batches, learning_rate, require_useful_steps
+from litotes.train.optim import OPTIMIZERS, ParameterGroup, frozen, new_optimizer, require_trained
+from litotes.train.plan import (
+    Batch,
+    batch_sizes,
+    batches,
+    drops,
+    learning_rate,
+    place_in_epoch,
+    require_useful_steps,
+)
 from litotes.train.task import Task
 
 OnStep = Callable[[int], None]
 _BAR = 45
 """Columns of a terminal that a run's name, bar, steps and time take."""
-SCHEDULES = ("cosine", "constant")
+SCHEDULES = ("cosine", "constant", "step")
 PRECISIONS = ("no", "bf16", "fp16")
 _LEAST = {
     "batch_size": 1, "epochs": 1, "steps": 0, "lr": 0, "weight_decay": 0, "warmup": 0, "clip_norm": 0,
-    "accumulation": 1, "seed": 0, "save_every": 0, "keep": 1, "workers": 0,
+    "accumulation": 1, "seed": 0, "save_every": 0, "keep": 1, "workers": 0, "drop_factor": 0, "ramp_epoch": 0,
 }  # fmt: skip
 
 
@@ -37,8 +46,11 @@ class LoopConfig:
     """How a run goes, whatever the method.
 
     batch_size: pairs a step, >= 1. epochs: passes over the data; ``steps`` (0: from epochs) overrides it. A step is
-    one batch. lr: peak learning rate, > 0. weight_decay: of AdamW, on matrices only. betas: of AdamW. warmup: steps
-    of linear warm-up. schedule: "cosine" to zero or "constant". clip_norm: largest gradient norm (0: none).
+    one batch. lr: peak learning rate, > 0. weight_decay: decoupled, on matrices only. betas: of Adam. warmup: steps
+    of linear warm-up. schedule: "cosine" to zero, "constant", or "step": times ``drop_factor`` from each of the
+    ``drop_epochs`` (from 0) on. ramp_epoch: an epoch (from 0) in which the loss of its batch b = 0 .. n - 1 is
+    multiplied by (b + 1) / n, for one that begins with weights that had been frozen; none by default. optimizer:
+    "adamw" or "adamp". clip_norm: largest gradient norm (0: none).
     accumulation: batches whose gradients are averaged before the optimiser moves; a rest at the end counts as if
     it were whole. precision: "no", or autocast in "bf16" or "fp16" (geometry stays in float32). seed: order of the
     data, dropout. drop_last: leave out a short last batch. save_every: steps between checkpoints (0: only at the
@@ -53,6 +65,10 @@ class LoopConfig:
     betas: tuple[float, float] = (0.9, 0.999)
     warmup: int = 200
     schedule: str = "cosine"
+    drop_epochs: tuple[int, ...] = (15,)
+    drop_factor: float = 0.1
+    ramp_epoch: int | None = None
+    optimizer: str = "adamw"
     clip_norm: float = 1.0
     accumulation: int = 1
     precision: str = "no"
@@ -65,12 +81,13 @@ class LoopConfig:
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             value = getattr(self, name)
-            if not least <= value < math.inf:
+            if value is not None and not least <= value < math.inf:
                 raise UserError(
                     got=f"{name} = {value}", expected=f"a number from {least} on", do="choose another value"
                 )
         require_known([self.schedule], SCHEDULES, "schedule")
         require_known([self.precision], PRECISIONS, "precision")
+        require_known([self.optimizer], OPTIMIZERS, "optimizer")
         if self.lr == 0:
             raise UserError(got="lr = 0", expected="a learning rate above 0", do="choose for instance 1e-4")
         if self.save_every % self.accumulation:
@@ -113,7 +130,9 @@ def train(
     state = _start(run, settings, steps, resume)
     accelerator = _accelerator(task, config)
     seed_everything(config.seed)
-    optimizer = accelerator.prepare(_adamw(task, config))
+    groups = task.groups(config.weight_decay)
+    require_trained(groups)
+    optimizer = accelerator.prepare(new_optimizer(task.module, groups, config.optimizer, config.lr, config.betas))
     start = 0
     if state:
         start = checkpoints.load_checkpoint(state, task.module, optimizer.optimizer, accelerator.scaler).step
@@ -125,7 +144,7 @@ def train(
         with _progress_bar(quiet) as bar:
             shown = bar.add_task(task.name, total=steps, completed=start, note="")
             for batch, inputs in _inputs(task, config, steps, start):
-                line = _step(task, accelerator, optimizer, config, steps, batch, inputs)
+                line = _step(task, accelerator, optimizer, groups, config, steps, batch, inputs)
                 journal.write(line)
                 bar.update(shown, advance=1, note=_note(line, bar.console.width - _BAR))
                 done = batch.step + 1
@@ -156,7 +175,14 @@ def require_new(run: Path) -> None:
 def run_settings(task: Task, config: LoopConfig) -> dict[str, object]:
     """What a resumed run must share with the first one, by name (JSON values)."""
     fixed = {k: v for k, v in asdict(config).items() if k not in ("save_every", "keep", "workers")}
-    return {**fixed, "betas": list(config.betas), "processes": 1, "task": task.name, **task.identity()}
+    return {
+        **fixed,
+        "betas": list(config.betas),
+        "drop_epochs": list(config.drop_epochs),
+        "processes": 1,
+        "task": task.name,
+        **task.identity(),
+    }
 
 
 def seed_everything(seed: int) -> None:
@@ -204,30 +230,16 @@ def _start(run: Path, settings: dict[str, object], steps: int, resume: bool) -> 
     return folder
 
 
-def _adamw(task: Task, config: LoopConfig) -> torch.optim.AdamW:
-    weights = checkpoints.trainable(task.module)
-    if not weights:
-        raise UserError(got="a frozen model", expected="weights to train", do="mount an adapter or free a tower first")
-    matrices = [p for p in weights.values() if p.ndim >= 2]
-    others = [p for p in weights.values() if p.ndim < 2]
-    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas)
-
-
 def _step(
-    task: Task, accelerator: Accelerator, optimizer: torch.optim.Optimizer, config: LoopConfig, steps: int,
-    batch: Batch, inputs: object,
+    task: Task, accelerator: Accelerator, optimizer: torch.optim.Optimizer, groups: list[ParameterGroup],
+    config: LoopConfig, steps: int, batch: Batch, inputs: object,
 ) -> dict[str, object]:  # fmt: skip
     begun = time.perf_counter()
-    rate = learning_rate(batch.step, steps, config.lr, config.warmup, config.schedule)
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-    task.begin_step(batch.step)
-    with accelerator.autocast():
-        terms = task.terms(inputs)
-    values = {name: float(value.detach()) for name, value in terms.items()}
-    _require_finite("loss", values["loss"], values, batch)
-    accelerator.backward(terms["loss"] / config.accumulation)
+    rate = _rate(batch, steps, config)
+    for row in optimizer.param_groups:
+        row["lr"] = rate * row["lr_factor"]
+    with frozen(task.module, groups, batch.epoch):
+        values = _backward(task, accelerator, config, batch, inputs)
     if (batch.step + 1) % config.accumulation == 0 or batch.step + 1 == steps:
         weights = list(checkpoints.trainable(task.module).values())
         norm = accelerator.clip_grad_norm_(weights, config.clip_norm or math.inf)
@@ -240,6 +252,30 @@ def _step(
     speed = len(batch.indices) / (time.perf_counter() - begun)
     place = {"step": batch.step + 1, "epoch": batch.epoch, "items": len(batch.indices), "lr": rate}
     return {**place, **values, "samples_per_s": round(speed, 1)}
+
+
+def _rate(batch: Batch, steps: int, config: LoopConfig) -> float:
+    rate = learning_rate(batch.step, steps, config.lr, config.warmup, config.schedule)
+    if config.schedule == "step":
+        rate *= drops(batch.epoch, config.drop_epochs, config.drop_factor)
+    return rate
+
+
+def _backward(
+    task: Task, accelerator: Accelerator, config: LoopConfig, batch: Batch, inputs: object
+) -> dict[str, float]:
+    """The terms of a batch as they are, their gradients added up for the optimiser."""
+    task.begin_step(batch.step)
+    with accelerator.autocast():
+        terms = task.terms(inputs)
+    values = {name: float(value.detach()) for name, value in terms.items()}
+    _require_finite("loss", values["loss"], values, batch)
+    loss = terms["loss"]
+    if batch.epoch == config.ramp_epoch:
+        count = len(batch_sizes(len(task), config.batch_size, config.drop_last))
+        loss = loss * ((place_in_epoch(batch, count) + 1) / count)
+    accelerator.backward(loss / config.accumulation)
+    return values
 
 
 def _require_finite(what: str, value: float, terms: dict[str, float], batch: Batch) -> None:
@@ -263,7 +299,8 @@ class _BatchInputs(Dataset):
         return len(self.plan)
 
     def __getitem__(self, index: int) -> object:
-        return self.task.prepare(self.plan[index].indices)
+        batch = self.plan[index]
+        return self.task.prepare_in(batch.indices, batch.epoch)
 
 
 def _as_it_is(inputs: object) -> object:

@@ -1,7 +1,7 @@
 """Which examples each step sees, and at which learning rate: pure functions of the settings."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,14 +73,25 @@ def batches(examples: int, batch: int, drop_last: bool, seed: int, steps: int, s
         epoch, skip = epoch + 1, 0
 
 
+def place_in_epoch(batch: Batch, batches_per_epoch: int) -> int:
+    """The number of a batch within its epoch, from 0."""
+    return batch.step - batch.epoch * batches_per_epoch
+
+
 def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: str) -> float:
     """Rate of a step counted from 0: linear warm-up to ``peak``, then a half cosine to 0, or constant.
 
     Warm-up step s has peak (s + 1) / warmup; after it, cosine is peak (1 + cos(pi (s - warmup) / (steps -
-    warmup))) / 2, the rule that open_clip uses. A run shorter than its warm-up only warms up.
+    warmup))) / 2, the rule that open_clip uses. A run shorter than its warm-up only warms up. "step" is constant here:
+    ``drops`` says what it is multiplied by.
     """
     if step < warmup:
         return peak * (step + 1) / warmup
-    if schedule == "constant":
+    if schedule in ("constant", "step"):
         return peak
     return 0.5 * peak * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup)))
+
+
+def drops(epoch: int, drop_epochs: Sequence[int], drop_factor: float) -> float:
+    """Factor of the "step" schedule in an epoch (from 0): ``drop_factor`` for each of the drop epochs that has come."""
+    return drop_factor ** sum(epoch >= at for at in drop_epochs)

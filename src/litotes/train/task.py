@@ -6,6 +6,8 @@ from typing import Generic, TypeVar
 
 from torch import Tensor, nn
 
+from litotes.train.optim import ParameterGroup, plain_groups
+
 Terms = dict[str, Tensor]
 Inputs = TypeVar("Inputs")
 
@@ -39,6 +41,14 @@ class Task(ABC, Generic[Inputs]):
     @abstractmethod
     def identity(self) -> dict[str, object]:
         """What a resumed run must share with the first one: data, base model, objective (JSON values)."""
+
+    def prepare_in(self, indices: Sequence[int], epoch: int) -> Inputs:
+        """``prepare`` of an epoch (from 0); a task that varies its examples draws by example and epoch alone."""
+        return self.prepare(indices)
+
+    def groups(self, weight_decay: float) -> list[ParameterGroup]:
+        """The trained weights by rate; of a task that says nothing all at one, with decay on matrices only."""
+        return plain_groups(self.module, weight_decay)
 
     def constrain(self) -> None:
         """Put the weights back into their allowed range after a step (a logit scale, say)."""
