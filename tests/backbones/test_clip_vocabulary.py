@@ -276,6 +276,8 @@ def test_long_captions_are_cut_as_the_reference_cuts_them(context, at, cut):
 @real
 @pytest.mark.skipif(not CLIP.is_file(), reason="a folder")
 def test_the_published_file_gives_clips_vocabulary(tmp_path):
-    TextTokenizer(CLIP, 77).save(tmp_path)
+    tokenizer = TextTokenizer(CLIP, 77)
+    assert tokenizer.id_of("M") == 44
+    tokenizer.save(tmp_path)
     pieces = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
     assert sorted(pieces.values()) == list(range(49408))

@@ -219,3 +219,10 @@ def test_saved_files_read_the_same(folder, tmp_path):
     first, second = TextTokenizer(folder, 9), TextTokenizer(tmp_path / "copy", 9)
     second.save(tmp_path / "copy")
     assert first.fingerprint == second.fingerprint and first(CAPTIONS[:2]).equal(second(CAPTIONS[:2]))
+
+
+def test_a_tokens_own_id_is_found_and_a_missing_one_refused(tokenizer):
+    assert content(tokenizer(["m"])[0], tokenizer) == [tokenizer.id_of("m</w>")]
+    assert tokenizer.id_of("M") not in content(tokenizer(["M MM mM"])[0], tokenizer)  # captions are lower-cased
+    with pytest.raises(UserError, match="no token 'no such token'"):
+        tokenizer.id_of("no such token")

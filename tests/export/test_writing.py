@@ -8,7 +8,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from litotes.backbones.preprocess import Preprocess
+from litotes.backbones.preprocess import Preprocess, pcmepp
 from litotes.backbones.tokenizer import TextTokenizer
 from litotes.backbones.train_tokenizer import train_tokenizer
 from litotes.cli import main
@@ -227,6 +227,15 @@ def test_pictures_that_are_read_otherwise_leave_as_a_folder_alone(vocabulary, tm
             export(model, tmp_path / "out.safetensors", form)
     export(model, tmp_path / "hf", "hf")
     assert load_matcher(tmp_path / "hf").preprocess.deviations == DEVIATIONS
+
+
+def test_squashed_pictures_leave_as_a_folder_alone(vocabulary, tmp_path):
+    model, _ = write_model(tmp_path, vocabulary, preprocess=pcmepp(32))
+    for form in ("openai", "open_clip"):
+        with pytest.raises(UserError, match="pictures read in the mode 'squash'"):
+            export(model, tmp_path / "out.safetensors", form)
+    export(model, tmp_path / "hf", "hf")
+    assert load_matcher(tmp_path / "hf").preprocess == pcmepp(32)
 
 
 def test_a_header_of_a_file_says_where_its_weights_come_from(models, tmp_path):

@@ -13,6 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from litotes.backbones.deviations import DEVIATIONS, WIDE_MODES, deviate, ordered_deviations
+from litotes.backbones.squash import IMAGENET_MEAN, IMAGENET_STD, squashed
 from litotes.errors import UserError
 
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -34,12 +35,14 @@ class Preprocess:
     first resized to ``size``.
 
     ``size``: side of the result in pixels, > 0. ``mean``, ``std``: one number a channel (red, green, blue),
-    of values in [0, 1]. ``mode``: the order of the steps; ``"paper"`` (the only one) is the reference order:
+    of values in [0, 1]. ``mode``: the order of the steps; ``"paper"`` is the reference order:
     resize with Pillow's bicubic (longer side truncated, left out when nothing changes), crop at offsets
-    rounded half to even, and only then convert to RGB. EXIF orientation is ignored, transparency dropped and
-    values of more than 8 bits clipped (with a warning), as the reference does. ``deviations``: departures from that
-    order by name, out of ``DEVIATIONS``, kept in its order; see :func:`litotes.backbones.deviations.deviate`. They
-    come before the resizing and leave every picture alone that they do not speak of.
+    rounded half to even, and only then convert to RGB. ``"squash"``: convert to RGB, then squash the whole picture to
+    the square (:func:`litotes.backbones.squash.squashed`), no crop; see ``pcmepp``. In both EXIF orientation is
+    ignored, transparency dropped and values of more than 8 bits clipped (with a warning), as the reference does.
+    ``deviations``: departures from that order by name, out of ``DEVIATIONS``, kept in its order; see
+    :func:`litotes.backbones.deviations.deviate`. They come before the resizing and leave every picture alone that
+    they do not speak of.
 
     Calling it: a PIL picture -> Float[Tensor, "3 size size"], float32. Edges: a picture smaller than ``size``
     is enlarged. Errors: :class:`UserError`, with the name of the picture's file where it has one, when the resized
@@ -60,22 +63,27 @@ class Preprocess:
         object.__setattr__(self, "deviations", ordered_deviations(self.deviations, "the picture deviations"))
         problem = _problem(self.size, self.mean, self.std, self.mode)
         if problem:
-            wanted = "a positive size, 3 means, 3 positive deviations, mode 'paper'"
+            wanted = "a positive size, 3 means, 3 positive deviations, mode 'paper' or 'squash'"
             raise UserError(problem, wanted, _DO_WRITE)
 
     def __call__(self, picture: Image.Image) -> Float[Tensor, "3 size size"]:
         """Prepare one picture; see the class."""
         try:
-            _require_whole(picture, self.size)
-            square = _rgb(_crop(_resize(deviate(picture, self.deviations), self.size), self.size))
+            _require_whole(picture, self.size, self.mode)
+            pixels = self._square(deviate(picture, self.deviations)).div(255)
         except UserError as error:
             file = getattr(picture, "filename", "")
             raise UserError(f"{file}: {error.got}" if file else error.got, error.expected, error.do) from error
-        rows = torch.from_numpy(np.array(square, dtype=np.uint8))
-        pixels = rows.permute(2, 0, 1).to(torch.float32).div(255)
         mean = torch.tensor(self.mean, dtype=torch.float32).view(3, 1, 1)
         std = torch.tensor(self.std, dtype=torch.float32).view(3, 1, 1)
         return pixels.sub_(mean).div_(std).contiguous()
+
+    def _square(self, picture: Image.Image) -> Float[Tensor, "3 size size"]:
+        """Red, green and blue in 0 .. 255."""
+        if self.mode == "squash":
+            return squashed(_rgb(picture), self.size)
+        square = _rgb(_crop(_resize(picture, self.size), self.size))
+        return torch.from_numpy(np.array(square, dtype=np.uint8)).permute(2, 0, 1).to(torch.float32)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings under the names of a Hugging Face ``preprocessor_config.json``.
@@ -83,16 +91,13 @@ class Preprocess:
         ``picture_deviations`` is there only when there are some, so that a model without keeps its fingerprint.
         """
         deviations = {"picture_deviations": list(self.deviations)} if self.deviations else {}
+        square = {"height": self.size, "width": self.size}
         return {
             "image_processor_type": "CLIPImageProcessor",
-            "do_resize": True,
-            "size": {"shortest_edge": self.size},
-            "resample": int(Image.Resampling.BICUBIC),
-            "do_center_crop": True,
+            "size": square if self.mode == "squash" else {"shortest_edge": self.size},
+            **_STEPS[self.mode],
             "crop_size": {"height": self.size, "width": self.size},
-            "do_rescale": True,
             "rescale_factor": 1 / 255,
-            "do_normalize": True,
             "image_mean": list(self.mean),
             "image_std": list(self.std),
             "do_convert_rgb": True,
@@ -113,13 +118,15 @@ class Preprocess:
 
         ``size`` and ``crop_size`` may each be a number, {"shortest_edge": n} or {"height": n, "width": n};
         what the file leaves out takes CLIP's value. Errors: :class:`UserError` when the file is absent or
-        broken, or asks for another preparation than resize, square crop, / 255, normalise (bicubic).
+        broken, or asks for another preparation than resize, square crop, / 255, normalise (bicubic), unless its
+        ``preprocess_mode`` is "squash" (no crop, bilinear).
         """
         path = Path(folder) / CONFIG_NAME
         config = _read(path)
+        mode = str(config.get("preprocess_mode", "paper"))
         size = _side(path, "size", config.get("size", 224))
         crop = _side(path, "crop_size", config.get("crop_size", size))
-        for key, wanted in _STEPS.items():
+        for key, wanted in _STEPS.get(mode, {}).items():
             if config.get(key, wanted) != wanted:
                 raise UserError(f"{key} = {config[key]!r} in {path}", f"{key} = {wanted!r}", _DO_WRITE)
         if crop != size:
@@ -129,16 +136,19 @@ class Preprocess:
         mean = _channels(path, "image_mean", config.get("image_mean", CLIP_MEAN))
         std = _channels(path, "image_std", config.get("image_std", CLIP_STD))
         deviations = _names(path, "picture_deviations", config.get("picture_deviations", []))
-        return cls(size, mean, std, mode=config.get("preprocess_mode", "paper"), deviations=deviations)
+        return cls(size, mean, std, mode=mode, deviations=deviations)
+
+
+def pcmepp(size: int = 224) -> Preprocess:
+    """The picture transform of PCME++'s recipe, and so of VACSR's: plain squash, ImageNet's mean and deviation."""
+    return Preprocess(size, IMAGENET_MEAN, IMAGENET_STD, mode="squash")
 
 
 _SIDE_KEYS = {"shortest_edge", "height", "width"}
-_STEPS = {
-    "do_resize": True,
-    "do_center_crop": True,
-    "do_rescale": True,
-    "do_normalize": True,
-    "resample": int(Image.Resampling.BICUBIC),
+_COMMON = {"do_resize": True, "do_rescale": True, "do_normalize": True}
+_STEPS: dict[str, dict[str, Any]] = {
+    "paper": {**_COMMON, "do_center_crop": True, "resample": int(Image.Resampling.BICUBIC)},
+    "squash": {**_COMMON, "do_center_crop": False, "resample": int(Image.Resampling.BILINEAR)},
 }
 
 
@@ -147,7 +157,7 @@ def _problem(size: int, mean: tuple[float, ...], std: tuple[float, ...], mode: s
         return f"size {size!r}"
     if len(mean) != 3 or len(std) != 3 or min(std) <= 0:
         return f"mean {mean!r}, std {std!r}"
-    return "" if mode == "paper" else f"preprocessing mode {mode!r}"
+    return "" if mode in _STEPS else f"preprocessing mode {mode!r}"
 
 
 def _longer(picture: Image.Image, size: int) -> int:
@@ -155,13 +165,13 @@ def _longer(picture: Image.Image, size: int) -> int:
     return int(size * max(picture.size) / min(picture.size))
 
 
-def _require_whole(picture: Image.Image, size: int) -> None:
+def _require_whole(picture: Image.Image, size: int, mode: str) -> None:
     """Refuse a picture without pixels, and one so long that resizing it would take gigabytes."""
     width, height = picture.size
     if min(width, height) < 1:
         raise UserError(f"a picture of {width} x {height} pixels", "at least 1 x 1", "leave the picture out")
     long = _longer(picture, size)
-    if size * long > MAX_INTERMEDIATE_PIXELS:
+    if mode == "paper" and size * long > MAX_INTERMEDIATE_PIXELS:
         raise UserError(
             f"a picture of {width} x {height} pixels, which resizes to {size} x {long}",
             f"at most {MAX_INTERMEDIATE_PIXELS} pixels before the crop",

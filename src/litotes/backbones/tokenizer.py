@@ -90,6 +90,20 @@ class TextTokenizer:
             ids[i, : len(row)] = torch.tensor(row, dtype=torch.int64)
         return ids
 
+    def id_of(self, token: str) -> int:
+        """The id of a token by its own spelling in the vocabulary ("M" is a byte within a word, "M</w>" ends one).
+
+        Errors: the vocabulary has no such token.
+        """
+        identity = self._backend.token_to_id(token)
+        if identity is None:
+            raise UserError(
+                f"no token {token!r} in the vocabulary of {self._folder}",
+                "a byte-level vocabulary as CLIP's",
+                "use the model's own tokenizer files",
+            )
+        return int(identity)
+
     def save(self, folder: str | Path) -> None:
         """Copy the vocabulary files into ``folder`` (made when absent), from which the same tokens are read.
 

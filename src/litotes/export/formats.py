@@ -121,6 +121,12 @@ def _require_openai_names(matcher: Matcher) -> None:
             expected="quick_gelu or gelu, one for both towers",
             do="write it with --format hf",
         )
+    if matcher.preprocess.mode != "paper":
+        raise UserError(
+            got=f"pictures read in the mode {matcher.preprocess.mode!r}",
+            expected="CLIP's own way: no other tool squashes them without smoothing",
+            do="write it with --format hf",
+        )
     if matcher.preprocess.deviations:
         raise UserError(
             got=f"pictures read otherwise than by the reference ({', '.join(map(str, matcher.preprocess.deviations))})",
