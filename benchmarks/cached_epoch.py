@@ -26,7 +26,8 @@ from litotes.backbones.train_tokenizer import train_tokenizer
 from litotes.data.images import ImageFiles
 from litotes.data.quadruplets import Quadruplets
 from litotes.models.clip import VIT_B_32, new_clip
-from litotes.models.lora import LoraSettings, add_lora
+from litotes.models.lora import add_lora
+from litotes.models.lora_settings import LoraSettings
 from litotes.models.matcher import Matcher
 from litotes.train.loop import LoopConfig, train
 from litotes.train.negation import Negation, NegationConfig

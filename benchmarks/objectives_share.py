@@ -16,7 +16,8 @@ from torch.nn.functional import normalize
 
 from common import BOS, EOS, TINY, captions, is_smoke, median_seconds
 from litotes.models.clip import VIT_B_32, Sizes, new_clip
-from litotes.models.lora import LoraSettings, add_lora
+from litotes.models.lora import add_lora
+from litotes.models.lora_settings import LoraSettings
 from litotes.objectives.contrastive import info_nce
 from litotes.objectives.hanclip import hanclip
 from litotes.objectives.mirror import turning

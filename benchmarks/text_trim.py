@@ -16,7 +16,8 @@ from torch.nn.functional import pad
 
 from common import BOS, EOS, LONGEST, SHORTEST, TINY, captions, is_smoke, median_seconds
 from litotes.models.clip import VIT_B_32, new_clip
-from litotes.models.lora import LoraSettings, add_lora
+from litotes.models.lora import add_lora
+from litotes.models.lora_settings import LoraSettings
 
 CONTEXT = 77
 COUNT, REPEATS = 64, 5

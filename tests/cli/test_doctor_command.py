@@ -5,7 +5,8 @@ import torch
 from drawn_table import litotes
 
 from litotes.backbones.train_tokenizer import train_tokenizer
-from litotes.models.lora import LoraSettings, add_lora, save_adapter
+from litotes.models.lora import add_lora, save_adapter
+from litotes.models.lora_settings import LoraSettings
 from litotes.models.matcher import load_matcher
 from reference.openai_clip import ReferenceClip
 
@@ -34,7 +35,7 @@ def test_a_converted_longclip_is_told_in_full_and_its_adapter_too(vocabulary, tm
     torch.save(weights(ids), tmp_path / "long.pt")
     folder = tmp_path / "long"
     assert litotes("convert", source=tmp_path / "long.pt", vocabulary=words, output=folder) == 0
-    matcher, settings = load_matcher(folder), LoraSettings(towers="text")
+    matcher, settings = load_matcher(folder), LoraSettings(towers="text", layers="top1")
     before = matcher.fingerprint
     add_lora(matcher.encoder, settings)
     save_adapter(matcher, settings, tmp_path / "adapter")
@@ -49,7 +50,7 @@ def test_a_converted_longclip_is_told_in_full_and_its_adapter_too(vocabulary, tm
         assert part in shown
     assert shown.count("ok  ") == 8 and "FAIL" not in shown
     assert litotes("doctor", model=folder, adapter=tmp_path / "adapter") == 0
-    assert "adapter (rsLoRA on " in capsys.readouterr().out
+    assert "adapter (rsLoRA on q_proj+k_proj+v_proj of text (blocks 1), rank 2" in capsys.readouterr().out
 
 
 def test_a_longclip_whose_second_table_was_dropped_is_warned_of(vocabulary, tmp_path, capsys):

@@ -273,6 +273,10 @@ def test_a_recipe_brings_its_own_settings_and_words_change_them():
     assert (changed.negation.hanclip, changed.negation.options, changed.negation.objective.alpha) == (2, 1, 0)
     assert (changed.lora.targets, changed.lora.alpha, changed.lora.dropout) == (training.ATTENTION, 3, 0.1)
     assert changed.negation.objective.hco.temperature == 0.2
+    parts = ("--towers", "both", "--lora-layers", "0,2-3", "--lora-vision-layers", "half-up")
+    lora = training.recipe_of(settings(*parts)).lora
+    assert (lora.layers_of("text"), lora.layers_of("vision")) == ("0,2-3", "half-up")
+    assert hanclip.lora.layers_of("vision") == "all"
     full = training.recipe_of(settings("--full", "--towers", "vision"))
     assert (full.lora, full.full, full.loop.lr) == (None, "vision", 5e-6)
 
@@ -477,6 +481,10 @@ def test_files_replace_the_questions_made_from_the_table(train, pairs, tmp_path)
         ({"batch_size": 1}, ("each with one pair",)),
         ({"towers": "audio"}, ("--towers audio", "text|vision|both")),
         ({"lora_rank": 0}, ("--lora-rank 0",)),
+        ({"lora_layers": "top"}, ("layers 'top'", "half-up, or numbers")),
+        ({"lora_layers": "1-2"}, ("layers 1-2 of a tower of 1 blocks", "blocks among 0 to 0")),
+        ({"lora_vision_layers": "up"}, ("of the text tower alone",)),
+        ({"full": True, "lora_layers": "up"}, ("--full with --lora-layers",)),
         ({"epoch": 3}, ("--epoch", "did you mean '--epochs'")),
         ({"choice": "nowhere.csv"}, ("nowhere.csv",)),
         ({"config": "nowhere.toml"}, ("nowhere.toml",)),

@@ -20,7 +20,8 @@ from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.report import signed
 from litotes.evaluate.verdict import outcome
-from litotes.models.lora import LoraSettings, adapted_layers, add_lora, save_adapter
+from litotes.models.lora import adapted_layers, add_lora, save_adapter
+from litotes.models.lora_settings import LoraSettings
 from litotes.models.matcher import load_matcher
 from tiny import tiny_model
 

@@ -17,7 +17,8 @@ from litotes.export import writing
 from litotes.export.formats import KINDS, Kind
 from litotes.export.writing import export
 from litotes.models.clip import load_clip
-from litotes.models.lora import LoraSettings, adapted_layers, add_lora, load_adapter, save_adapter
+from litotes.models.lora import adapted_layers, add_lora, load_adapter, save_adapter
+from litotes.models.lora_settings import LoraSettings
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.models.state_dict_file import load_state_dict_file
 from reference.openai_clip import ReferenceClip

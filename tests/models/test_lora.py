@@ -9,18 +9,9 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 
 from litotes.errors import UserError
-from litotes.models.lora import (
-    ALL_LINEAR,
-    ATTENTION,
-    LoraSettings,
-    adapted_layers,
-    add_lora,
-    describe,
-    load_adapter,
-    merge_adapter,
-    merge_adapters,
-    save_adapter,
-)
+from litotes.models.lora import adapted_layers, add_lora, load_adapter, save_adapter
+from litotes.models.lora_settings import ALL_LINEAR, ATTENTION, LoraSettings, describe
+from litotes.models.merging import merge_adapter, merge_adapters
 from tiny import FILES, FileClip, noise_pictures, tiny_matcher
 
 ADAPTER = FILES / "lora_adapter"

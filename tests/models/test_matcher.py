@@ -7,7 +7,8 @@ import torch
 from litotes.backbones.preprocess import Preprocess
 from litotes.errors import UserError
 from litotes.models.features import image_features, is_frozen, text_features
-from litotes.models.lora import LoraSettings, adapted_layers, add_lora
+from litotes.models.lora import adapted_layers, add_lora
+from litotes.models.lora_settings import LoraSettings
 from litotes.models.matcher import load_matcher
 from tiny import CONTEXT, DIMENSION, noise_pictures, tiny_matcher, tiny_model
 

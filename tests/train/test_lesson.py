@@ -9,7 +9,7 @@ from torch.nn.functional import cosine_similarity
 from train_toys import CAPTIONS, LOOP, adapted, data, matcher, options
 
 from litotes.errors import UserError
-from litotes.models.lora import LoraSettings
+from litotes.models.lora_settings import LoraSettings
 from litotes.objectives.mirror import MirrorConfig, mirror_targets
 from litotes.train.journal import read_journal
 from litotes.train.loop import train

@@ -10,7 +10,7 @@ import torch
 from train_toys import LOOP, adapted, data, outcome, run
 
 from litotes.errors import UserError
-from litotes.models.lora import LoraSettings
+from litotes.models.lora_settings import LoraSettings
 from litotes.train import checkpoint, journal
 from litotes.train.checkpoint import latest_checkpoint, load_weights
 from litotes.train.journal import read_journal

@@ -6,7 +6,8 @@ from train_toys import CAPTIONS, LOOP, adapted, data, matcher, options
 
 from litotes.data.quadruplets import Quadruplets
 from litotes.errors import UserError
-from litotes.models.lora import ALL_LINEAR, LoraSettings, adapted_layers
+from litotes.models.lora import adapted_layers
+from litotes.models.lora_settings import ALL_LINEAR, LoraSettings
 from litotes.objectives.contrastive import info_nce, negative_info_nce
 from litotes.objectives.hanclip import HanclipConfig, hanclip
 from litotes.objectives.hco import HcoConfig

@@ -3,7 +3,8 @@
 from litotes.data.claims import Claim
 from litotes.data.quadruplets import Quadruplets
 from litotes.data.statements import OptionSet
-from litotes.models.lora import LoraSettings, add_lora, describe
+from litotes.models.lora import add_lora
+from litotes.models.lora_settings import LoraSettings, describe
 from litotes.train.journal import read_journal
 from litotes.train.loop import LoopConfig, train
 from litotes.train.negation import Negation, NegationConfig

@@ -8,7 +8,7 @@ from litotes.data.quadruplets import Quadruplets
 from litotes.evaluate.plots import TERMS, loss_curves, loss_terms
 from litotes.evaluate.report import Adaptation, Record
 from litotes.evaluate.verdict import outcome
-from litotes.models.lora import describe
+from litotes.models.lora_settings import describe
 from litotes.models.matcher import Matcher
 from litotes.objectives.hanclip import HanclipConfig
 from litotes.train.journal import read_journal

@@ -72,6 +72,9 @@ class Settings:
     lora_alpha: the update is scaled by alpha / sqrt(rank); by default the recipe's (1; extended 11.3)
     lora_dropout: on the input of the update; by default the recipe's (0.25; extended 0)
     lora_targets: "attention" (q, k, v) or "all" linear layers of a block; by default the recipe's (extended all)
+    lora_layers: blocks of each adapted tower: "all", "top1", "top2", "top3", thirds ("bottom", "mid", "up"), halves
+        ("half-bottom", "half-up"), or numbers from 0 (8-11, or 0,8-11); by default the recipe's (all)
+    lora_vision_layers: those of the vision tower, where --towers both gives it others; by default as --lora-layers
 
     The run:
     epochs: passes over the quadruplets; by default the recipe's (1; extended counts steps)
@@ -133,6 +136,8 @@ class Settings:
     lora_alpha: float | None = None
     lora_dropout: float | None = None
     lora_targets: Literal["attention", "all"] | None = None
+    lora_layers: str | None = None
+    lora_vision_layers: str | None = None
     epochs: int | None = None
     steps: int | None = None
     batch_size: int | None = None

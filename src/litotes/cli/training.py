@@ -13,7 +13,7 @@ from rich.console import Console
 from litotes.cli.adaptation import adaptation
 from litotes.cli.measuring import Questions, evaluated, geometry_suite, print_comparison, report_suites
 from litotes.cli.train import Settings
-from litotes.config import flag, flatten, record
+from litotes.config import field_names, flag, flatten, record
 from litotes.data.cc_neg import from_cc_neg
 from litotes.data.nouns import names_note, objects_from_captions
 from litotes.data.quadruplets import Quadruplets, from_table
@@ -25,7 +25,8 @@ from litotes.evaluate.command import progress_bars, require_device
 from litotes.evaluate.report import write_comparison_report
 from litotes.evaluate.results import write_json
 from litotes.models.loading import load_backbone, require_source
-from litotes.models.lora import ALL_LINEAR, ATTENTION, LoraSettings, describe, save_adapter
+from litotes.models.lora import adapted_blocks, save_adapter
+from litotes.models.lora_settings import ALL_LINEAR, ATTENTION, LoraSettings, describe
 from litotes.models.matcher import Matcher
 from litotes.objectives.hanclip import HanclipConfig
 from litotes.places import require_folder_place
@@ -53,7 +54,8 @@ _SAID = {
     "negation.objective.hco.curvature": "--curvature", "negation.objective.hco.norm": "--norm",
     "negation.objective.hco.reading": "--reading", "negation.objective.hco.temperature": "--temperature",
     "lora.towers": "--towers", "lora.rank": "--lora-rank", "lora.alpha": "--lora-alpha",
-    "lora.dropout": "--lora-dropout", "lora.targets": "--lora-targets", "full": "--full",
+    "lora.dropout": "--lora-dropout", "lora.targets": "--lora-targets", "lora.layers": "--lora-layers",
+    "lora.vision_layers": "--lora-vision-layers", "full": "--full",
 }  # fmt: skip
 """Settings of a recipe that an option of the command says."""
 
@@ -78,6 +80,8 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
     find_model = partial(require_source, settings.model, **where)
     planned = _planned(settings, recipe, screening, find_model)
     matcher = load_backbone(settings.model, device=settings.device, **where)
+    if recipe.lora:
+        adapted_blocks(matcher.encoder, recipe.lora)  # refuses those that a tower lacks
     with progress_bars(screen) as progress:
         found = screening.look(matcher.preprocess, settings.workers, progress)
     train_part, held, recipe, options, questions, warnings = (
@@ -325,6 +329,7 @@ def _lora(lora: LoraSettings, towers: str, settings: Settings) -> LoraSettings:
         rank=lora.rank if settings.lora_rank is None else settings.lora_rank,
         alpha=lora.alpha if settings.lora_alpha is None else settings.lora_alpha,
         dropout=lora.dropout if settings.lora_dropout is None else settings.lora_dropout,
+        layers=settings.lora_layers or lora.layers, vision_layers=settings.lora_vision_layers or lora.vision_layers,
     )  # fmt: skip
 
 
@@ -345,7 +350,7 @@ def _given(settings: Settings, names: tuple[str, ...]) -> list[str]:
 
 
 def _refuse_adapter_options(settings: Settings) -> None:
-    given = _given(settings, ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets"))
+    given = _given(settings, tuple(name for name in field_names(Settings) if name.startswith("lora_")))
     if given:
         raise UserError(
             got=f"--full with {', '.join(given)}",

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from litotes.models.lora import LoraSettings, load_adapter
+from litotes.models.lora import load_adapter
+from litotes.models.lora_settings import LoraSettings
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.objectives.hanclip import HanclipConfig
 from litotes.objectives.hco import HcoConfig

@@ -16,8 +16,8 @@ from litotes.errors import UserError
 from litotes.export.formats import KINDS, Form, Source
 from litotes.models.clip import ClipEncoder
 from litotes.models.conversion import MASK_NETWORK
-from litotes.models.lora import merge_adapters
 from litotes.models.matcher import Matcher, load_matcher
+from litotes.models.merging import merge_adapters
 from litotes.places import require_folder_place
 
 TOLERANCE = 1e-5

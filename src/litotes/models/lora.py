@@ -1,11 +1,9 @@
-"""LoRA adapters through PEFT: mounting, saving with a side file, strict loading, merging."""
+"""LoRA adapters through PEFT: mounting, saving with a side file, strict loading."""
 
 import json
-import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -18,80 +16,46 @@ from torch import Tensor
 
 from litotes.errors import UserError
 from litotes.models.clip import ClipEncoder
+from litotes.models.lora_settings import ALL_LINEAR, TOWERS, LoraSettings, block_indices, describe, layers_said
 from litotes.models.matcher import Matcher
 from litotes.models.tensors import save_tensors
 
-ATTENTION = ("q_proj", "k_proj", "v_proj")
-ALL_LINEAR = ("q_proj", "k_proj", "v_proj", "out_proj", "fc1", "fc2")
-TOWERS = {"text": ("text",), "vision": ("vision",), "both": ("text", "vision")}
 SIDE_FILE = "litotes_adapter.json"
 SCALE_FILE = "litotes_logit_scale.safetensors"
 _WEIGHTS = "adapter_model.safetensors"
 _CONFIG = "adapter_config.json"
 
 
-@dataclass(frozen=True)
-class LoraSettings:
-    """Which matrices get a low-rank update, and how large.
-
-    W x becomes W x + s B A x with A [rank, in], B [out, rank], B starting at 0; s = alpha / sqrt(rank) under
-    ``rslora`` (CLIP-LoRA's rule, the default) or alpha / rank. towers: "text", "vision" or "both". targets: names of
-    linear layers inside a block (``ATTENTION`` or ``ALL_LINEAR``). dropout: on the input of A, in training.
-    Source: Hu et al. 2021; defaults of CLIP-LoRA (Zanella & Ben Ayed 2024), which HANCLIP follows.
-    """
-
-    towers: str = "both"
-    targets: tuple[str, ...] = ATTENTION
-    rank: int = 2
-    alpha: float = 1.0
-    rslora: bool = True
-    dropout: float = 0.25
-
-    def __post_init__(self) -> None:
-        if self.towers not in TOWERS:
-            raise UserError(got=f"towers {self.towers!r}", expected="text, vision or both", do="choose one of these")
-        unknown = [target for target in self.targets if target not in ALL_LINEAR]
-        if unknown or not self.targets:
-            raise UserError(
-                got=f"target {unknown[0]!r}, which matches no layer" if unknown else "no targets",
-                expected=f"names among {', '.join(ALL_LINEAR)}",
-                do="correct the name; one wrong name among right ones would silently adapt less",
-            )
-        if not (self.rank >= 1 and 0 < self.alpha < math.inf and 0 <= self.dropout < 1):
-            raise UserError(
-                got=f"rank {self.rank}, alpha {self.alpha}, dropout {self.dropout}",
-                expected="a rank of 1 or more, a finite alpha above 0, a dropout from 0 to below 1",
-                do="correct the number that is out of its range",
-            )
-
-    @property
-    def scaling(self) -> float:
-        """The factor s on B A."""
-        return self.alpha / (math.sqrt(self.rank) if self.rslora else self.rank)
-
-
 def add_lora(encoder: ClipEncoder, settings: LoraSettings, seed: int = 0) -> int:
     """Mount fresh adapters on the encoder, freeze everything else, and return how many layers are adapted.
 
     The adapted model equals the base bit for bit before the first step, since B is 0. A is drawn from ``seed``.
-    Errors: an adapter is already mounted; another number of adapted layers than blocks times targets.
+    Errors: an adapter is already mounted; blocks that a tower lacks; another number of adapted layers than blocks times
+    targets.
     """
     _require_bare(encoder)
-    blocks = sum(_blocks(encoder, tower) for tower in TOWERS[settings.towers])
-    expected = blocks * len(set(settings.targets))
+    pattern = _pattern(encoder, settings)
+    expected = sum(map(len, adapted_blocks(encoder, settings).values())) * len(set(settings.targets))
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         # peft asks transformers by a name that is going away there; nothing that a user could change.
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         torch.manual_seed(seed)
-        get_peft_model(encoder.clip, _peft_config(settings))
+        get_peft_model(encoder.clip, _peft_config(settings, pattern))
     mounted = len(adapted_layers(encoder))
     if mounted != expected:
         raise UserError(
             got=f"{mounted} adapted layers",
-            expected=f"{expected}: each of {', '.join(settings.targets)} in every block of the {settings.towers} tower",
+            expected=f"{expected}: each of {', '.join(settings.targets)} in every block that is to be adapted",
             do="report this with the model's config.json: its layers are named in another way",
         )
     return mounted
+
+
+def adapted_blocks(encoder: ClipEncoder, settings: LoraSettings) -> dict[str, tuple[int, ...]]:
+    """The blocks that the settings mean, by tower. Errors: those of ``block_indices``."""
+    return {
+        tower: block_indices(settings.layers_of(tower), _count(encoder, tower)) for tower in TOWERS[settings.towers]
+    }
 
 
 def adapted_layers(encoder: ClipEncoder) -> dict[str, LoraLayer]:
@@ -111,7 +75,7 @@ def save_adapter(matcher: Matcher, settings: LoraSettings, folder: Path) -> None
     folder.mkdir(parents=True, exist_ok=True)
     weights = {f"base_model.model.{name}": tensor for name, tensor in _lora_state(encoder).items()}
     save_tensors(weights, folder / _WEIGHTS, metadata={"format": "pt"})
-    _peft_config(settings, inference_mode=True).save_pretrained(str(folder))
+    _peft_config(settings, _pattern(encoder, settings), inference_mode=True).save_pretrained(str(folder))
     scale = encoder.clip.logit_scale.detach().cpu().reshape(1)
     save_tensors({"logit_scale": scale}, folder / SCALE_FILE)
     side = {"base_sha256": matcher.base, "base": _base_sizes(encoder), "lora": asdict(settings)}
@@ -148,94 +112,18 @@ def load_adapter(matcher: Matcher, folder: str | Path, *, any_base: bool = False
     return settings
 
 
-def merge_adapter(matcher: Matcher, strength: float = 1.0) -> None:
-    """Fold the adapter into the base weights in float32: W + strength * s B A; 0 is the base, 1 the adapted model.
-
-    Errors: nothing is mounted, so that merging twice is noticed.
-    """
-    layers = adapted_layers(matcher.encoder)
-    if not layers:
-        raise UserError(
-            got="a model without a mounted adapter",
-            expected="an adapter to merge (a merged one is no longer there)",
-            do="load the adapter first, and merge once",
-        )
-    _dismount(matcher.encoder, strength, {name: _delta(layer) for name, layer in layers.items()})
-    matcher.adapter = f"{matcher.adapter}, merged at {strength:g}" if matcher.adapter else f"merged at {strength:g}"
+def updates(encoder: ClipEncoder) -> dict[str, Tensor]:
+    """The update s B A of every adapted layer, in float32, by module name."""
+    return {name: layer.get_delta_weight("default").detach().float() for name, layer in adapted_layers(encoder).items()}
 
 
-def merge_adapters(
-    matcher: Matcher, folders: Sequence[str | Path], strength: float = 1.0, *, any_base: bool = False
-) -> None:
-    """Fold saved adapters of one base into it in float32: W + strength * sum over i of s_i B_i A_i.
-
-    The logit scale moves by the same sum: l + strength * sum of (l_i - l). ``folders``: each an adapter of the base as
-    it is before any of them is merged (``load_adapter``, which reads them one after another); ranks, layers and scaling
-    may differ. Edges: no folders change nothing; strength 0 is the base bit for bit.
-
-    Errors: those of ``load_adapter``, for any of them before a weight changes; a folder that is given twice.
-
-    Summed here, since PEFT 0.21's ``add_weighted_adapter`` scales rank-stabilised adapters by sqrt(rank) too much.
-    """
-    twice = [folder for i, folder in enumerate(folders) if Path(folder).resolve() in map(_resolved, folders[:i])]
-    if twice:
-        raise UserError(got=f"{twice[0]} twice", expected="each adapter once", do="leave one of them out")
-    scale, before = matcher.encoder.clip.logit_scale, matcher.adapter
-    own = scale.detach().double()
-    moved, sums, names = torch.zeros_like(own), dict[str, Tensor](), list[str]()
-    for folder in folders:
-        settings = load_adapter(matcher, folder, any_base=any_base)
-        names.append(f"{Path(folder).name} ({describe(settings)})")
-        for name, layer in adapted_layers(matcher.encoder).items():
-            sums[name] = sums[name] + _delta(layer) if name in sums else _delta(layer)
-        moved += scale.detach().double() - own
-        _dismount(matcher.encoder)
-        matcher.adapter = before
-        with torch.no_grad():
-            scale.copy_(own)
-    for name, total in sums.items():
-        _add(matcher.encoder.clip.get_submodule(name).weight, total, strength)
-    with torch.no_grad():
-        scale.copy_(own + strength * moved)
-    if names:
-        merged = f"{' + '.join(names)}, merged at {strength:g}"
-        matcher.adapter = f"{before}; {merged}" if before else merged
-
-
-def _resolved(folder: str | Path) -> Path:
-    return Path(folder).resolve()
-
-
-def _delta(layer: LoraLayer) -> Tensor:
-    """The update s B A of a mounted adapter, in float32."""
-    return layer.get_delta_weight("default").detach().float()
-
-
-@torch.no_grad()
-def _add(weight: Tensor, delta: Tensor, strength: float) -> None:
-    if strength:  # a sum with 0 would turn a weight of -0 to 0, and so the hash of the base
-        weight.copy_((weight.float() + strength * delta).to(weight.dtype))
-
-
-def _dismount(encoder: ClipEncoder, strength: float = 0.0, deltas: Mapping[str, Tensor] | None = None) -> None:
-    """Put the plain layers back, with ``deltas`` added to them where given."""
+def dismount(encoder: ClipEncoder) -> None:
+    """Put the plain layers back, as they were before the adapter was mounted."""
     for name, layer in adapted_layers(encoder).items():
-        base = layer.get_base_layer()
-        if deltas is not None:
-            _add(base.weight, deltas[name], strength)
         parent, _, leaf = name.rpartition(".")
-        setattr(encoder.clip.get_submodule(parent), leaf, base)
+        setattr(encoder.clip.get_submodule(parent), leaf, layer.get_base_layer())
     # peft would take the plain model for an adapted one.
     del encoder.clip.peft_config
-
-
-def describe(settings: LoraSettings) -> str:
-    """One line with every setting, and the scaling that follows from them."""
-    rule = "rsLoRA" if settings.rslora else "LoRA"
-    return (
-        f"{rule} on {'+'.join(settings.targets)} of {settings.towers}, rank {settings.rank}, "
-        f"alpha {settings.alpha:g}, scaling {settings.scaling:.4f}, dropout {settings.dropout:g}"
-    )
 
 
 def _require_bare(encoder: ClipEncoder) -> None:
@@ -247,12 +135,21 @@ def _require_bare(encoder: ClipEncoder) -> None:
         )
 
 
-def _blocks(encoder: ClipEncoder, tower: str) -> int:
+def _count(encoder: ClipEncoder, tower: str) -> int:
     return int(getattr(encoder.clip.config, f"{tower}_config").num_hidden_layers)
 
 
-def _peft_config(settings: LoraSettings, inference_mode: bool = False) -> PeftLoraConfig:
-    pattern = rf"({'|'.join(TOWERS[settings.towers])})_model\.encoder\.layers\.\d+\..*\.({'|'.join(settings.targets)})"
+def _pattern(encoder: ClipEncoder, settings: LoraSettings) -> str:
+    """The adapted layers as PEFT takes them: a pattern that a module's whole name must match."""
+    towers = []
+    for tower, blocks in adapted_blocks(encoder, settings).items():
+        every = len(blocks) == _count(encoder, tower)
+        numbers = r"\d+" if every else f"({'|'.join(map(str, blocks))})"
+        towers.append(rf"{tower}_model\.encoder\.layers\.{numbers}")
+    return rf"({'|'.join(towers)})\..*\.({'|'.join(settings.targets)})"
+
+
+def _peft_config(settings: LoraSettings, pattern: str, inference_mode: bool = False) -> PeftLoraConfig:
     return PeftLoraConfig(
         r=settings.rank, lora_alpha=settings.alpha, use_rslora=settings.rslora, lora_dropout=settings.dropout,
         target_modules=pattern, bias="none", inference_mode=inference_mode,
@@ -269,7 +166,7 @@ def _lora_state(encoder: ClipEncoder) -> dict[str, Tensor]:
 
 def _base_sizes(encoder: ClipEncoder) -> dict[str, object]:
     return {
-        "text_layers": _blocks(encoder, "text"), "vision_layers": _blocks(encoder, "vision"),
+        "text_layers": _count(encoder, "text"), "vision_layers": _count(encoder, "vision"),
         "context_length": encoder.context_length, "image_size": encoder.image_size, "activation": encoder.activation,
     }  # fmt: skip
 
@@ -292,11 +189,14 @@ def _read_config(folder: Path) -> dict:
         raise UserError(
             got=f"an adapter of type {config.get('peft_type')!r}", expected="LORA", do="give a LoRA adapter"
         )
-    other = [f"{key} = {config[key]!r}" for key in _NOT_APPLIED if config.get(key) not in (None, False, "none", {}, [])]
+    refused = _NOT_APPLIED if isinstance(config.get("target_modules"), list) else (*_NOT_APPLIED, _SOME_BLOCKS)
+    other = [f"{key} = {config[key]!r}" for key in refused if config.get(key) not in (None, False, "none", {}, [])]
+    if config.get("layers_pattern") not in (None, "", [], "layers", ["layers"]):
+        other.append(f"layers_pattern = {config['layers_pattern']!r}")
     if other:
         raise UserError(
             got=f"{folder / _CONFIG} with {', '.join(other)}",
-            expected="plain LoRA: one rank, one alpha, whole blocks",
+            expected="plain LoRA: one rank, one alpha, the same targets in all adapted blocks of a tower",
             do="merge the adapter into its base with PEFT, and use the merged model",
         )
     return config
@@ -304,10 +204,12 @@ def _read_config(folder: Path) -> dict:
 
 _NOT_APPLIED = (
     "alpha_pattern", "rank_pattern", "use_dora", "use_qalora", "use_bdlora", "lora_bias", "bias", "fan_in_fan_out",
-    "modules_to_save", "layers_to_transform", "layer_replication", "exclude_modules", "target_parameters",
+    "modules_to_save", "layer_replication", "exclude_modules", "target_parameters",
     "trainable_token_indices", "alora_invocation_tokens",
 )  # fmt: skip
 """Options of PEFT that change what an adapter does and that are not applied here."""
+_SOME_BLOCKS = "layers_to_transform"
+"""Blocks beside a list of target names."""
 
 
 def _json(path: Path) -> dict:
@@ -384,27 +286,56 @@ def _settings_of(
             expected="one and the same rank",
             do=f"use the {_CONFIG} that belongs to these weights in {folder}",
         )
-    layers = _named_layers(encoder, config.get("target_modules")) or {layer for layer, _ in weights}
-    towers = {layer.split("_model.")[0] for layer in layers}
+    targets = config.get("target_modules")
+    named = _named_layers(encoder, targets, config.get(_SOME_BLOCKS)) if isinstance(targets, list) else set()
+    layers = named or {layer for layer, _ in weights}
+    towers = [tower for tower in TOWERS["both"] if any(layer.startswith(f"{tower}_model.") for layer in layers)]
+    said = []
+    for tower in towers:
+        count = _count(encoder, tower)
+        of_list = {_block(layer) for layer in named if layer.startswith(f"{tower}_model.")}
+        said.append(layers_said(of_list or _pattern_blocks(targets, tower) or range(count), count))
     names = {layer.rsplit(".", 1)[1] for layer in layers}
     return LoraSettings(
-        towers="both" if len(towers) == 2 else towers.pop(),
+        towers="both" if len(towers) == 2 else towers[0],
         targets=tuple(sorted(names, key=lambda name: ALL_LINEAR.index(name) if name in ALL_LINEAR else -1)),
         rank=int(config["r"]),
         alpha=float(config["lora_alpha"]),
         rslora=bool(config.get("use_rslora", False)),
         dropout=float(config.get("lora_dropout", 0.0)),
+        layers=said[0],
+        vision_layers=said[1] if len(set(said)) == 2 else None,
     )
 
 
-def _named_layers(encoder: ClipEncoder, targets: object) -> set[str]:
-    """Layers that a list of target names means in PEFT: those whose path ends in one; a pattern is not run.
+def _block(layer: str) -> int:
+    """The block of a layer, by its name: text_model.encoder.layers.3.self_attn.q_proj is in block 3."""
+    return int(layer.split(".encoder.layers.")[1].split(".", maxsplit=1)[0])
 
-    A pattern in a file from elsewhere could keep the machine busy for ever. The file's own weights then say what is
-    adapted, and blocks still have to be complete.
+
+_BLOCKS_IN_PATTERN = re.compile(
+    r"(?P<towers>text|vision|\(text\|vision\)|\(vision\|text\))_model\\\.encoder\\\.layers\\\."
+    r"(?P<numbers>\d+|\(\d+(?:\|\d+)*\))(?=\\\.|\||\))"
+)
+
+
+def _pattern_blocks(pattern: object, tower: str) -> set[int]:
+    """The blocks of a tower that a pattern lists by number, as those written here do; empty where it lists none.
+
+    A pattern is read and never run: one in a file from elsewhere could keep the machine busy for ever.
     """
-    if not isinstance(targets, list):
-        return set()
+    found: set[int] = set()
+    for match in _BLOCKS_IN_PATTERN.finditer(str(pattern)):
+        if tower in match["towers"]:
+            found |= set(map(int, re.findall(r"\d+", match["numbers"])))
+    return found
+
+
+def _named_layers(encoder: ClipEncoder, targets: list, some_blocks: object) -> set[str]:
+    """Layers that a list of target names means in PEFT: those whose path ends in one.
+
+    ``some_blocks``: layers_to_transform, the number of the blocks that are meant, one or a list; all without it.
+    """
     linear = [name for name, module in encoder.clip.named_modules() if isinstance(module, torch.nn.Linear)]
     found: set[str] = set()
     for target in targets:
@@ -423,16 +354,30 @@ def _named_layers(encoder: ClipEncoder, targets: object) -> set[str]:
             expected="layers inside the blocks of the towers",
             do="merge the adapter into its base with PEFT, and use the merged model",
         )
-    return found
+    if some_blocks in (None, []):
+        return found
+    wanted = some_blocks if isinstance(some_blocks, list) else [some_blocks]
+    kept = {layer for layer in found if _block(layer) in wanted}
+    there = [_block(layer) for layer in kept]
+    if any(block not in there for block in wanted):
+        raise UserError(
+            got=f"{_SOME_BLOCKS} = {some_blocks!r}, more blocks than this model has",
+            expected="numbers of its blocks",
+            do="use the adapter on the model it was trained on",
+        )
+    return kept
 
 
 def _require_complete(
     encoder: ClipEncoder, settings: LoraSettings, weights: dict[tuple[str, str], Tensor], folder: Path
 ) -> None:
     wanted: dict[tuple[str, str], tuple[int, ...]] = {}
+    blocks = adapted_blocks(encoder, settings)
     for name, module in encoder.clip.named_modules():
         tower, leaf = name.split("_model.")[0], name.rsplit(".", 1)[-1]
-        if isinstance(module, torch.nn.Linear) and tower in TOWERS[settings.towers] and leaf in settings.targets:
+        if not isinstance(module, torch.nn.Linear) or ".encoder.layers." not in name:
+            continue
+        if _block(name) in blocks.get(tower, ()) and leaf in settings.targets:
             wanted[name, "lora_A"] = (settings.rank, module.in_features)
             wanted[name, "lora_B"] = (module.out_features, settings.rank)
     if wanted.keys() != weights.keys():

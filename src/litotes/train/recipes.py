@@ -7,7 +7,8 @@ from pathlib import Path
 from litotes.data.quadruplets import Quadruplets
 from litotes.data.statements import OptionSet
 from litotes.errors import UserError
-from litotes.models.lora import ALL_LINEAR, TOWERS, LoraSettings, add_lora, describe
+from litotes.models.lora import add_lora
+from litotes.models.lora_settings import ALL_LINEAR, TOWERS, LoraSettings, describe
 from litotes.models.matcher import Matcher
 from litotes.objectives.hanclip import HanclipConfig
 from litotes.objectives.hco import HcoConfig
