@@ -26,6 +26,9 @@ COMMANDS = {
     "demo extended": Command("litotes.cli.demo_extended", "train the demo's extended adapter again"),
     "pretrain": Command("litotes.cli.pretrain", "pretrain a small CLIP from scratch on pictures with captions"),
     "train": Command("litotes.cli.train", "adapt a CLIP model to negation on your pictures and captions"),
+    "train vacsr": Command(
+        "litotes.cli.train_vacsr", "learn how likely and how surely captions fit, on a frozen model"
+    ),
     "evaluate": Command("litotes.cli.evaluate", "measure negation, retrieval and classification of a model"),
     "report": Command("litotes.cli.report", "put results side by side, or beside published figures, as a page"),
     "doctor": Command("litotes.cli.doctor", "tell what a model is, whether it answers soundly, and what is odd of it"),

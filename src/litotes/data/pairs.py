@@ -10,6 +10,7 @@ from jaxtyping import Bool, Int
 
 from litotes.data.images import ImageFiles, Pictures, Subset
 from litotes.data.negbench import read_retrieval
+from litotes.data.screening import Screening
 from litotes.data.tables import is_blank, listed
 from litotes.errors import UserError
 
@@ -59,12 +60,16 @@ def codes(names: Sequence[str]) -> Codes:
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
 
-def read_pairs(path: Path, root: Path | None = None) -> CaptionedPictures:
+def read_pairs(
+    path: Path, root: Path | None = None, screening: Screening | None = None, what: str = "train_data"
+) -> CaptionedPictures:
     """Read a table of pictures and captions: one caption a row, or NegBench's lists (``read_retrieval``).
 
-    root: folder of the pictures; by default the table's own. Errors: those of the table; a picture without captions,
-    captions without a word or without a picture; missing pictures, all of them counted.
+    root: folder of the pictures; by default the table's own. screening: what becomes of missing and broken pictures,
+    under the table's name ``what``; by default the first stops. Errors: those of the table and the screening; a picture
+    without captions, captions without a word or without a picture.
     """
+    screening = screening or Screening()
     table = read_retrieval(path)
     blank = [row for row, text in enumerate(table.captions, 1) if is_blank(text)]
     if blank:
@@ -73,8 +78,10 @@ def read_pairs(path: Path, root: Path | None = None) -> CaptionedPictures:
             expected="at least one word in every caption",
             do="fill these captions, or take them out of the table",
         )
-    pictures = ImageFiles(table.image_paths, root or path.absolute().parent)
-    return CaptionedPictures(pictures, tuple(table.captions), np.array(table.image_of_caption, dtype=np.int64))
+    folder = root or path.absolute().parent
+    pictures = ImageFiles(table.image_paths, folder, allow_missing=screening.allow_missing)
+    left = screening.select(what, pictures, table.image_of_caption)
+    return CaptionedPictures(left.pictures, tuple(left.of(table.captions)), np.array(left.image_of_row, dtype=np.int64))
 
 
 def split_by_picture(

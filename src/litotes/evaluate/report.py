@@ -345,6 +345,23 @@ def _geometry(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     return _titled("Geometry", name, "geometry"), note, [*placed, *raw, *corners]
 
 
+def _selective(name: str, result: Record) -> tuple[str, str, list[Measure]]:
+    ways = {"i2t": "Picture → caption", "t2i": "Caption → picture"}
+    told = {"sigma": "σ", "total_variance": "total variance", "one_minus_p": "1 − p"}
+    rows = []
+    for way, label in ways.items():
+        known = [key for key in told if key in result[way]]
+        rows.append(Measure(f"{label}, wrong at rank 1", (way, "error"), "control"))
+        rows += [Measure(f"{label}, AURC by {told[key]}", (way, key, "aurc"), "control") for key in known]
+        rows += [Measure(f"{label}, AUROC by {told[key]}", (way, key, "auroc"), "control") for key in known]
+    note = (
+        "Does the model know which searches go wrong? AURC is the mean error when only the surest are answered, over "
+        "all shares of answers: a random order has the error itself. AUROC is 50.0 % for an uncertainty that says "
+        "nothing. σ is worth something only beyond 1 − p."
+    )
+    return _titled("Answering only where sure", name, "selective"), note, rows
+
+
 _LAYOUTS: dict[str, Callable[[str, Record], tuple[str, str, list[Measure]]]] = {
     "mcq": _mcq,
     "zeroshot_retrieval": _retrieval,
@@ -352,6 +369,7 @@ _LAYOUTS: dict[str, Callable[[str, Record], tuple[str, str, list[Measure]]]] = {
     "pairs": _pairs,
     "foils": _foils,
     "geometry": _geometry,
+    "selective_retrieval": _selective,
 }
 """How the results of each task are laid out."""
 

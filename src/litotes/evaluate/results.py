@@ -149,6 +149,16 @@ def _geometry(dataset: str, result: Mapping[str, Any]) -> Metrics:
     return {key: value for key, value in (radii | angles).items() if value is None or math.isfinite(value)}
 
 
+def _selective(dataset: str, result: Mapping[str, Any]) -> Metrics:
+    ways = {"image": result["t2i"], "text": result["i2t"]}
+    return {
+        f"{dataset}-{way}_retrieval-aurc-by-{name}": told["aurc"]
+        for way, values in ways.items()
+        for name, told in values.items()
+        if isinstance(told, Mapping)
+    }
+
+
 _NAMES: dict[str, Callable[[str, Mapping[str, Any]], Metrics]] = {
     "mcq": _mcq,
     "zeroshot_retrieval": _retrieval,
@@ -156,5 +166,6 @@ _NAMES: dict[str, Callable[[str, Mapping[str, Any]], Metrics]] = {
     "pairs": _pairs,
     "foils": _foils,
     "geometry": _geometry,
+    "selective_retrieval": _selective,
 }
 """How the metrics of each task are named outside."""

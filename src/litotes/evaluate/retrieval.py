@@ -17,7 +17,8 @@ from litotes.evaluate.suite import (
     require_parallel,
     sha256_of_rows,
 )
-from litotes.metrics.ranking import check_ks, cosine_ranks, median_rank, recalls
+from litotes.metrics.ranking import check_ks, cosine_ranks, median_rank, ranks, recalls
+from litotes.models.pair_scores import PairScorer
 
 
 @final
@@ -25,8 +26,9 @@ from litotes.metrics.ranking import check_ks, cosine_ranks, median_rank, recalls
 class Retrieval(Suite):
     """Find a caption's picture among all pictures, and any of a picture's captions among all captions.
 
-    Score: cosine. Every caption is a query over all pictures; every picture with a caption is a query over all
-    captions and is found by its best own caption. Ties count against the right item (``metrics.ranking.ranks``).
+    Score: cosine, or the logit of ``scorer`` where one is given. Every caption is a query over all pictures; every
+    picture with a caption is a query over all captions and is found by its best own caption. Ties count against the
+    right item (``metrics.ranking.ranks``).
 
     ``captions`` [texts] and ``image_of_caption`` [texts]: index into ``pictures``; captions of a picture may stand
     anywhere. ``ks``: the ranks asked. ``negated``: whether the captions are negated ones (NegBench's Retrieval-Neg:
@@ -45,6 +47,7 @@ class Retrieval(Suite):
     image_of_caption: Sequence[int]
     ks: Sequence[int] = (1, 5, 10)
     negated: bool = False
+    scorer: PairScorer | None = None
     task = "zeroshot_retrieval"
 
     def __post_init__(self) -> None:
@@ -62,7 +65,10 @@ class Retrieval(Suite):
         """Recall at each K both ways; see the class."""
         images = encoder.encode_images(self.pictures)
         texts = encoder.encode_texts(self.captions)
-        found = cosine_ranks(images, texts, self.image_of_caption)
+        if self.scorer is None:
+            found = cosine_ranks(images, texts, self.image_of_caption)
+        else:
+            found = ranks(self.scorer.scores(images, texts), self.image_of_caption)
         recall = recalls(found, self.ks)
         return {
             "negated": self.negated,

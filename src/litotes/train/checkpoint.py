@@ -18,6 +18,7 @@ from litotes.models.tensors import save_tensors
 
 PREFIX = "checkpoint-"
 PARTIAL = ".partial"
+WEIGHTS = "weights.safetensors"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def save_checkpoint(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     weights = trainable(module)
-    save_tensors({name: p.detach().cpu().contiguous() for name, p in weights.items()}, partial / "weights.safetensors")
+    save_tensors({name: p.detach().cpu().contiguous() for name, p in weights.items()}, partial / WEIGHTS)
     save_tensors(_optimizer_state(weights, optimizer) | _torch_random_state(), partial / "state.safetensors")
     state = {
         "step": progress.step,
@@ -109,7 +110,7 @@ def mix_weights(folder: Path, module: nn.Module, share: float) -> None:
 
 def _saved_weights(folder: Path, module: nn.Module) -> dict[str, torch.Tensor]:
     """The weights of a checkpoint, if they are those that the module trains."""
-    saved, wanted = load_file(folder / "weights.safetensors"), trainable(module)
+    saved, wanted = load_file(folder / WEIGHTS), trainable(module)
     shapes = {name: p.shape for name, p in saved.items()}, {name: p.shape for name, p in wanted.items()}
     if shapes[0] != shapes[1]:
         odd = sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()})

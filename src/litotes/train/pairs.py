@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from litotes.config import record
 from litotes.data.images import Subset
@@ -19,6 +19,7 @@ from litotes.data.tables import listed
 from litotes.errors import UserError
 from litotes.models.features import image_features, text_features
 from litotes.models.matcher import Matcher
+from litotes.models.pair_adapter import PairModel
 from litotes.objectives.diagnostics import PairDiagnostics, joined
 from litotes.train.pair_objectives import PairMethod, PairObjective
 from litotes.train.plan import epoch_order
@@ -111,7 +112,7 @@ class FrozenPairs(Task[PairBatch]):
         self.begin_step(0)
 
     @property
-    def module(self) -> nn.Module:
+    def module(self) -> PairModel:
         """The model of pair scores."""
         return self._objective.module
 

@@ -1,0 +1,174 @@
+"""What ``litotes train vacsr`` tells: what is about to be done, the figures before and after, the page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from litotes.cli.pair_data import PairData
+from litotes.cli.train_vacsr import Settings
+from litotes.evaluate.command import figures_table
+from litotes.evaluate.plots import loss_curves, loss_terms
+from litotes.evaluate.report import Adaptation, write_comparison_report
+from litotes.evaluate.verdict import outcome
+from litotes.models.variational import AdapterConfig
+from litotes.objectives.diagnostics import PairDiagnostics, collapses
+from litotes.objectives.vacsr import VacsrConfig, VacsrTerms
+from litotes.train.journal import read_journal
+from litotes.train.loop import LoopConfig, total_steps
+from litotes.train.pair_objectives import PairMethod
+
+Records = Mapping[str, Mapping[str, Any]]
+RUN = "run"
+BEFORE = "cosine"
+"""What the model is compared with: the cosine of the same features."""
+AT_BOUND = 0.01
+"""Share of log-variances at the ends of their range from which on it is told."""
+_IN_WORDS = {
+    "variational": "VACSR's variational adapter",
+    "deterministic": "a deterministic adapter of the same size",
+    "cosine": "the cosine with a learned scale and bias",
+}
+_DOUBTS = {
+    "sigma": "σ", "total_variance": "total variance", "one_minus_p": "1 − p", "one_minus_cosine": "1 − cosine"
+}  # fmt: skip
+
+
+class Trained(NamedTuple):
+    """What was trained, on what and how, for the page."""
+
+    data: PairData
+    loop: LoopConfig
+    method: PairMethod
+    parameters: int
+
+
+def opening(trained: Trained) -> str:
+    """What is about to be done, in a few lines."""
+    data, method = trained.data, trained.method
+    lines = [
+        f"{len(data.training):,} captions of {len(data.training.pictures):,} pictures to train on, "
+        f"{len(data.held):,} of {len(data.held.pictures):,} held out",
+        f"{method.method} on {_IN_WORDS[method.kind]}: {trained.parameters:,} weights",
+    ]
+    return "\n".join([*lines, *([f"noise: {_noise_in_words(data.noise)}"] if data.noise else [])])
+
+
+def signs(state: PairDiagnostics | None) -> list[str]:
+    """What is wrong with the distribution after the training, in sentences; nothing for a model without one."""
+    if state is None:
+        return []
+    told = [f"{sentence}." for sentence in collapses(state)]
+    if state.at_bound > AT_BOUND:
+        told.append(
+            f"{state.at_bound:.1%} of the log-variances are at the ends of their range, plus and minus 10: "
+            "they saturate, and what lies beyond is not told apart."
+        )
+    return told
+
+
+def selection_notes(settings: Settings) -> list[str]:
+    """What a reader must know where the step was chosen on the pictures that are measured."""
+    if settings.select == "last" or settings.retrieval:
+        return []
+    return [
+        "The step was selected on the pictures that are measured here, so that the figures are a little too good; "
+        "other captions can be given as --retrieval."
+    ]
+
+
+def write_page(records: Records, notes: Sequence[str], trained: Trained, settings: Settings) -> None:
+    """The page and its JSON: figures before and after, the method and the data, the losses."""
+    before, after = records.values()
+    told = Adaptation(
+        outcome(after["suites"], before["suites"]), tuple(_facts(after, trained, settings)),
+        tuple(_curves(settings)),
+    )  # fmt: skip
+    page = settings.output / "report.html"
+    write_comparison_report(
+        page, page.with_suffix(".json"), records, title="How likely, and how sure",
+        notes=[*_wrong_pairs(after), *notes], adaptation=told,
+    )  # fmt: skip
+
+
+def show(records: Records, notes: Sequence[str], screen: Console) -> None:
+    """All figures before and after, what is known of wrong pairs, and the notes."""
+    before, after = records.values()
+    screen.print(figures_table(records, "before and after"))
+    for sentence in (*outcome(after["suites"], before["suites"]), *_wrong_pairs(after)):
+        screen.print(sentence, highlight=False, markup=False)
+    for note in notes:
+        screen.print(f"note: {note}", highlight=False, markup=False)
+
+
+def _facts(after: Mapping[str, Any], trained: Trained, settings: Settings) -> list[tuple[str, str]]:
+    data, loop, method, parameters = trained
+    steps = total_steps(len(data.training), loop)
+    return [
+        ("Method", f"{method.method} on {_IN_WORDS[method.kind]}, on the features of the frozen model"),
+        ("What is trained", f"{parameters:,} weights{_other_than_default(method.adapter, AdapterConfig())}"),
+        *([("Loss", _loss(method.vacsr))] if method.method == "vacsr" else []),
+        ("Steps", f"{steps:,}, {steps * min(loop.batch_size, len(data.training)) / len(data.training):.3g} passes over "
+                  f"the data; kept: step {after['kept']['step']:,}"),
+        ("Batch", f"{min(loop.batch_size, len(data.training))} captions, all pairs of a batch"),
+        ("Learning rate", f"{loop.lr:g} at its peak, {loop.warmup} steps of rise, then {_schedule(loop)}"),
+        ("Optimiser", f"{loop.optimizer}, weight decay {loop.weight_decay:g}"),
+        ("Training data", f"{len(data.training):,} captions of {len(data.training.pictures):,} pictures of "
+                          f"{settings.train_data.name}"),
+        ("Training data (SHA-256)", data.training.fingerprint()),
+        ("Noise", f"{_noise_in_words(data.noise)}; SHA-256 {data.noise['noise_sha256']}" if data.noise else "none"),
+        ("Seed", str(settings.seed)),
+    ]  # fmt: skip
+
+
+def _schedule(loop: LoopConfig) -> str:
+    drops = f"constant, times {loop.drop_factor:g} from each of the passes {', '.join(map(str, loop.drop_epochs))} on"
+    return {"cosine": "half a cosine to 0", "constant": "constant", "step": drops}[loop.schedule]
+
+
+def _loss(config: VacsrConfig) -> str:
+    weights = {
+        "reconstruction": config.recon_weight, "divergence": config.kl_weight,
+        "σ at right pairs": config.sigma_positive_weight, "σ at hard wrong pairs": config.sigma_negative_weight,
+    }  # fmt: skip
+    told = " + ".join(f"{weight:g} · {name}" for name, weight in weights.items() if weight)
+    return told + _other_than_default(config, VacsrConfig(), skipped=("weight",))
+
+
+def _other_than_default(config: Any, default: Any, skipped: Sequence[str] = ()) -> str:  # noqa: ANN401 (a dataclass)
+    """The settings of a dataclass that are not its defaults, as the end of a sentence."""
+    odd = [
+        f"{field.name} {getattr(config, field.name)}"
+        for field in fields(config)
+        if getattr(config, field.name) != getattr(default, field.name)
+        and not field.name.endswith(tuple(skipped) or "?")
+    ]
+    return f"; {', '.join(odd)}" if odd else ""
+
+
+def _curves(settings: Settings) -> list[tuple[str, str, str]]:
+    """The losses alone: what else stands in the journal is for who looks closer."""
+    kept = {"step", "items", *VacsrTerms._fields}
+    lines = [
+        {key: value for key, value in line.items() if key in kept}
+        for line in read_journal(settings.output / RUN / "journal.jsonl")
+    ]
+    return list(loss_curves(loss_terms(lines), RUN))
+
+
+def _noise_in_words(noise: Mapping[str, Any]) -> str:
+    return (
+        f"{noise['n_wrong']:,} of {noise['n_captions']:,} captions on a wrong picture ({noise['effective_ratio']:.1%})"
+    )
+
+
+def _wrong_pairs(after: Mapping[str, Any]) -> list[str]:
+    """How well the wrong pairs of the training part are told from the right ones."""
+    if "wrong_pairs" not in after:
+        return []
+    told = [f"{value:.3f} by {_DOUBTS[name]}" for name, value in after["wrong_pairs"].items() if value is not None]
+    return [
+        "Wrong pairs of the training part against right ones, AUROC: "
+        + (", ".join(told) + " (0.5 says nothing)." if told else "not defined, since all are right or all are wrong.")
+    ]

@@ -1,0 +1,85 @@
+"""Scores of pairs by any of the models that give them, and how unsure the model is of a pair."""
+
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from litotes.errors import UserError
+from litotes.models.pair_adapter import PairModel
+from litotes.models.scorer import VariationalScorer
+from litotes.models.variational import VariationalAdapter, uncertainty
+
+SIGMA, TOTAL, DOUBT = "sigma", "total_variance", "one_minus_p"
+"""The ways to say how unsure a model is: mean standard deviation, mean variance of the mixture, 1 - p."""
+_AT_ONCE = 8
+
+
+@final
+class PairScorer:
+    """Scores of all pairs of pictures and texts, and the doubts of chosen pairs.
+
+    model: read anew for other features, and taken as it was for the last ones: make a new scorer when it has learned
+    on. block: pictures and texts scored at once. Features may lie on any device; what is returned lies on the CPU.
+    Nothing is drawn.
+    """
+
+    def __init__(self, model: PairModel, block: int = 128) -> None:
+        self.model, self._block = model, block
+        self._device = next(model.parameters()).device
+        self._last: tuple[Tensor, Tensor, Tensor] | None = None
+
+    @torch.no_grad()
+    def scores(self, images: Float[Tensor, "ni d"], texts: Float[Tensor, "nt d"]) -> Float[Tensor, "ni nt"]:
+        """The logit of every pair, higher is better, in float32; equal features have exactly equal scores.
+
+        Every different row of features is scored once, since the rounding of a product may depend on the place in its
+        block. The matrix must fit into memory: 4 bytes a pair. Errors: those of the model; no image or no text.
+        """
+        if self._last and torch.equal(images, self._last[0]) and torch.equal(texts, self._last[1]):
+            return self._last[2]
+        if not (len(images) and len(texts)):
+            raise UserError(
+                got=f"{len(images)} pictures and {len(texts)} texts", expected="at least one of each", do="give some"
+            )
+        (some_images, image_at), (some_texts, text_at) = (
+            torch.unique(features.cpu(), dim=0, return_inverse=True) for features in (images, texts)
+        )
+        matrix = self._logits(some_images.to(self._device), some_texts.to(self._device)).cpu()
+        found = matrix[image_at][:, text_at]
+        self._last = (images, texts, found)
+        return found
+
+    @torch.no_grad()
+    def doubts(self, images: Float[Tensor, "n d"], texts: Float[Tensor, "n d"]) -> dict[str, Float[Tensor, " n"]]:
+        """How unsure the model is of the pairs (images_i, texts_i), by name, higher is less sure; float64.
+
+        ``sigma``: mean_d sqrt(sum_k alpha_k exp(lv_kd)); ``total_variance``: mean_d of the variance of the mixture;
+        both are of the variational adapter alone; ``one_minus_p``: 1 - sigmoid(logit).
+        """
+        parts: dict[str, list[Tensor]] = {}
+        for start in range(0, len(images), _AT_ONCE):
+            image, text = (part[start : start + _AT_ONCE].to(self._device) for part in (images, texts))
+            for name, matrix in self._all(image, text).items():
+                parts.setdefault(name, []).append(matrix.diagonal().double().cpu())
+        return {name: torch.cat(values) for name, values in parts.items()}
+
+    def _all(self, image: Tensor, text: Tensor) -> dict[str, Tensor]:
+        """The doubts of all pairs of a few features."""
+        found: dict[str, Tensor] = {}
+        if isinstance(self.model, VariationalAdapter):
+            pairs = self.model.distribution(image, text)
+            found |= {SIGMA: uncertainty(pairs), TOTAL: uncertainty(pairs, "total", "mean_variance")}
+        return {**found, DOUBT: torch.sigmoid(-self.model.logits(image, text).cpu().double())}
+
+    def _logits(self, images: Tensor, texts: Tensor) -> Tensor:
+        if isinstance(self.model, VariationalAdapter):
+            return VariationalScorer(self.model, block=self._block).scores(images, texts)
+        blocks = range(0, max(len(images), len(texts)), self._block)
+        rows = [
+            torch.cat([self.model.logits(images[i : i + self._block], texts[j : j + self._block])
+                       for j in blocks if j < len(texts)], 1)
+            for i in blocks if i < len(images)
+        ]  # fmt: skip
+        return torch.cat(rows)

@@ -1,0 +1,408 @@
+"""``litotes train vacsr``: from a table to an adapter of pairs and a report that agree, and what is refused."""
+
+import csv
+import json
+from dataclasses import fields
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+import torch
+from drawn_table import litotes, table, words, write
+from safetensors.torch import load_file
+
+from litotes.cli import pair_training
+from litotes.cli.options import described, parse
+from litotes.cli.pair_data import load_data
+from litotes.cli.pair_report import signs
+from litotes.cli.pair_settings import loop_of, method_of
+from litotes.cli.train_vacsr import Settings
+from litotes.data.noise import noise_sha256, save_noise
+from litotes.errors import UserError
+from litotes.models.lora import LoraSettings, add_lora, save_adapter
+from litotes.models.matcher import load_matcher
+from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter
+from litotes.models.pair_scores import PairScorer
+from litotes.models.variational import AdapterConfig
+from litotes.objectives.diagnostics import PairDiagnostics
+from litotes.objectives.vacsr import VacsrConfig
+from litotes.train.journal import read_journal
+from litotes.train.pairs import FrozenPairs
+from tiny import tiny_model
+
+SHORT = {
+    "val_fraction": 0.34, "batch_size": 5, "steps": 6, "lr": 1e-2, "hidden": 8, "latent": 6, "decoder_hidden": 4,
+    "save_frequency": 2, "ks": "1,2",
+}  # fmt: skip
+CONTROL = {key: value for key, value in SHORT.items() if key not in ("hidden", "latent", "decoder_hidden")}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    return table(tmp_path_factory.mktemp("drawn"), columns=("filepath", "caption"))
+
+
+@pytest.fixture(scope="module")
+def model(pairs, tmp_path_factory):
+    with pairs.open(newline="", encoding="utf-8") as file:
+        captions = [row["caption"] for row in csv.DictReader(file)]
+    return tiny_model(tmp_path_factory.mktemp("model"), captions)
+
+
+@pytest.fixture
+def train(model, pairs, tmp_path):
+    def run(output="run", **options):
+        given = {"model": model, "train_data": pairs, "output": tmp_path / output}
+        return litotes("train vacsr", **(given | (options if "steps" in options else SHORT | options)))
+
+    return run
+
+
+def report(folder):
+    return json.loads((folder / "report.json").read_text())
+
+
+def weights(folder):
+    return load_file(folder / "pair-adapter" / "pair_adapter.safetensors")
+
+
+def same(first, second):
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def figures(folder):
+    suites = report(folder)["models"]["vacsr"]["suites"]
+    return {name: {key: value for key, value in suite.items() if key != "wall_s"} for name, suite in suites.items()}
+
+
+def settings(*line):
+    return parse("train vacsr", Settings, ["--model", "m", "--train-data", "t.csv", "--output", "o", *line])
+
+
+def test_a_run_leaves_an_adapter_a_journal_and_a_report_that_agree(train, model, tmp_path, capsys):
+    assert train() == 0
+    run = tmp_path / "run"
+    lines = read_journal(run / "run" / "journal.jsonl")
+    assert len(lines) == 6
+    told = ("log_var_min", "log_var_mean", "log_var_max", "kl_0", "kl_1", "weights_0", "weights_1", "shares_0")
+    assert {"loss", "recon", "kl", "sigma_positive", "sigma_negative", *told, "positive_residual"} <= set(lines[0])
+    found = report(run)["models"]
+    assert list(found) == ["cosine", "vacsr"]
+    before, after = found["cosine"], found["vacsr"]
+    assert (list(before["suites"]), list(after["suites"])) == (["retrieval"], ["retrieval", "selective"])
+    assert before["split_sha256"] == before["suites"]["retrieval"]["split_sha256"]
+    matcher = load_matcher(model)
+    pair_model, side = load_pair_adapter(run / "pair-adapter", matcher)
+    assert after["pair_adapter"]["weights_sha256"] == side.weights_sha256
+    assert (side.config.hidden, side.objective["method"]) == (8, "vacsr")
+    held = load_data(settings_of(run)).held
+    scores = PairScorer(pair_model).scores(matcher.encode_images(held.pictures), matcher.encode_texts(held.captions))
+    hits = (scores >= scores.diagonal()).sum(dim=0) == 1  # a tie is no hit
+    assert after["suites"]["retrieval"]["t2i"]["1"] == pytest.approx(float(hits.double().mean()))
+    assert {"sigma", "total_variance", "one_minus_p"} <= set(after["suites"]["selective"]["t2i"])
+    assert "noise" not in after
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "12 captions of 12 pictures to train on, 6 of 6 held out" in shown
+    assert "vacsr on VACSR's variational adapter: 451 weights" in shown
+    page = (run / "report.html").read_text()
+    for text in ("Answering only where sure", "AURC by σ", "AURC by 1 − p", "kept: step 6"):
+        assert text in page
+
+
+def settings_of(run):
+    recorded = json.loads((run / "config.json").read_text())["settings"]
+    return settings(
+        "--train-data", recorded["train_data"], "--val-fraction", str(recorded["val_fraction"]),
+        "--noise-ratio", str(recorded["noise_ratio"]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "scorer", "kind"),
+    [("sigmoid", None, "deterministic"), ("sigmoid", "cosine", "cosine"), ("infonce", "cosine", "cosine"),
+     ("infonce", None, "deterministic")],
+)  # fmt: skip
+def test_the_controls_run_by_the_same_command(method, scorer, kind, train, tmp_path):
+    chosen = {} if scorer is None else {"scorer": scorer}
+    assert train(method=method, noise_ratio=0.5, **chosen, **CONTROL) == 0
+    after = report(tmp_path / "run")["models"][method]
+    assert (after["pair_adapter"]["kind"], after["pair_adapter"]["objective"]["method"]) == (kind, method)
+    assert set(after["wrong_pairs"]) == {"one_minus_p", "one_minus_cosine"}
+    assert "diagnostics" not in after
+
+
+def test_infonce_on_the_cosine_starts_at_the_backbones_own_scale(train, model, tmp_path):
+    assert train(method="infonce", scorer="cosine", **CONTROL | {"lr": 1e-9}) == 0
+    assert float(weights(tmp_path / "run")["log_scale"].exp()) == pytest.approx(load_matcher(model).scale, rel=1e-4)
+
+
+def test_noise_is_recorded_repeated_from_its_file_and_hidden_from_the_training(train, tmp_path, monkeypatch, capsys):
+    told, init = [], FrozenPairs.__init__
+
+    def watch(task, data, *rest):
+        told.append(data)
+        init(task, data, *rest)
+
+    monkeypatch.setattr(FrozenPairs, "__init__", watch)
+    assert train(noise_ratio=0.5, noise_seed=3) == 0
+    run = tmp_path / "run"
+    after = report(run)["models"]["vacsr"]
+    seen = np.load(run / "noise.npy")
+    assert after["noise"]["noise_sha256"] == noise_sha256(seen)
+    wrong = int((seen != np.arange(12)).sum())
+    assert (after["noise"]["n_wrong"], after["noise"]["effective_ratio"]) == (wrong, wrong / 12)
+    assert 0 < wrong <= 6
+    assert set(after["wrong_pairs"]) == {"sigma", "total_variance", "one_minus_p", "one_minus_cosine"}
+    shown = capsys.readouterr().out
+    assert f"noise: {wrong} of 12 captions on a wrong picture" in shown
+    assert "Wrong pairs of the training part against right ones, AUROC: " in shown
+    # The rows stand beside the shuffled pictures, and nothing else came from the table.
+    data = told[0]
+    assert data.picture_of_row.tolist() == seen.tolist()
+    assert {field.name for field in fields(data)} == {
+        "images", "texts", "picture_of_row", "text_of_row", "features_sha256", "rows_sha256"
+    }  # fmt: skip
+    index = {"noise_index": run / "noise.npy", "noise_sha256": noise_sha256(seen)}
+    assert train("again", **index) == 0
+    same(weights(run), weights(tmp_path / "again"))
+    assert train("clean") == 0
+    assert any(not torch.equal(one, weights(tmp_path / "clean")[name]) for name, one in weights(run).items())
+
+
+def test_the_auroc_of_wrong_pairs_is_that_of_the_loaded_adapter(train, model, tmp_path):
+    assert train(noise_ratio=0.5) == 0
+    run = tmp_path / "run"
+    matcher = load_matcher(model)
+    pair_model, _ = load_pair_adapter(run / "pair-adapter", matcher)
+    part, seen = load_data(settings_of(run)).training, np.load(run / "noise.npy")
+    images, texts = matcher.encode_images(part.pictures), matcher.encode_texts(part.captions)
+    with torch.no_grad():
+        doubt = [-float(pair_model.logits(images[s : s + 1], texts[i : i + 1])) for i, s in enumerate(seen.tolist())]
+    bad = [d for d, s, i in zip(doubt, seen, range(12), strict=True) if s != i]
+    good = [d for d, s, i in zip(doubt, seen, range(12), strict=True) if s == i]
+    wanted = np.mean([(b > g) + 0.5 * (b == g) for b in bad for g in good])
+    assert report(run)["models"]["vacsr"]["wrong_pairs"]["one_minus_p"] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("stop_at", [3, 5])
+def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(stop_at, train, tmp_path, monkeypatch, capsys):
+    given = {"select": "validation", "noise_ratio": 0.5}
+    assert train("whole", **given) == 0
+    calls, terms = [], FrozenPairs.terms
+
+    def stop(task, batch):
+        calls.append(1)
+        if len(calls) == stop_at:
+            raise KeyboardInterrupt
+        return terms(task, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FrozenPairs, "terms", stop)
+        assert train(**given) == 130
+    assert f"step {stop_at - 1} is saved in" in capsys.readouterr().err
+    assert train(**given) == 2
+    assert train(resume=True, **given) == 0
+    same(weights(tmp_path / "run"), weights(tmp_path / "whole"))
+    assert figures(tmp_path / "run") == figures(tmp_path / "whole")
+    journals = [read_journal(tmp_path / name / "run" / "selection.jsonl") for name in ("run", "whole")]
+    assert journals[0] == journals[1]
+    assert [line["step"] for line in journals[0]] == [2, 4, 6]
+
+
+def test_a_stop_between_a_checkpoint_and_its_measuring_is_made_good(train, tmp_path, monkeypatch):
+    assert train("whole", select="validation") == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("litotes.train.selection.Selection.__call__", _stop)
+        assert train(select="validation") == 130
+    assert not (tmp_path / "run" / "run" / "selection.jsonl").exists()
+    assert train(select="validation", resume=True) == 0
+    same(weights(tmp_path / "run"), weights(tmp_path / "whole"))
+    both = [read_journal(tmp_path / name / "run" / "selection.jsonl") for name in ("run", "whole")]
+    assert both[0] == both[1]
+
+
+def _stop(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_the_best_step_on_the_validation_pictures_is_kept(train, tmp_path, monkeypatch, capsys):
+    scores = iter([3.0, 9.0, 9.0])
+    monkeypatch.setattr(pair_training, "recalls", lambda *_: {"rsum": next(scores)})
+    assert train(select="validation") == 0
+    run = tmp_path / "run"
+    assert report(run)["models"]["vacsr"]["kept"] == {"step": 4, "validation_rsum": 9.0}
+    assert "kept: step 4" in (run / "report.html").read_text()
+    assert "selected on the pictures that are measured here" in " ".join(capsys.readouterr().out.split())
+    kept = load_file(run / "run" / "best" / "weights.safetensors")
+    same(weights(run), kept)
+    last = load_file(run / "run" / "checkpoint-000006" / "weights.safetensors")
+    assert any(not torch.equal(kept[name], last[name]) for name in kept)
+
+
+def test_a_finished_run_is_only_measured_again(train, tmp_path, monkeypatch):
+    assert train() == 0
+    first = figures(tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(FrozenPairs, "terms", _stop)
+        assert train(resume=True) == 0
+    assert figures(tmp_path / "run") == first
+
+
+def test_other_settings_or_pairs_are_no_way_to_go_on(train, tmp_path, pairs, capsys):
+    assert train() == 0
+    capsys.readouterr()
+    assert train(resume=True, kl_weight=0.1, noise_ratio=0.5) == 2
+    message = capsys.readouterr().err
+    assert "--kl-weight = 0.1 (was 0.0005)" in message
+    assert "--noise-ratio = 0.5 (was 0.0)" in message
+    rows = list(csv.reader(pairs.open(newline="", encoding="utf-8")))[1:]
+    other = write(
+        pairs.parent / "other.csv", [(path, caption + "!") for path, caption in rows], ("filepath", "caption")
+    )
+    assert train(resume=True, train_data=other) == 2
+    assert "rows = " in capsys.readouterr().err
+
+
+def test_it_trains_on_top_of_a_mounted_adapter_and_belongs_to_it(train, model, tmp_path):
+    matcher = load_matcher(model)
+    add_lora(matcher.encoder, LoraSettings(rank=2), seed=3)
+    with torch.no_grad():
+        for name, parameter in matcher.encoder.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(generator=torch.Generator().manual_seed(1), std=0.5)
+    save_adapter(matcher, LoraSettings(rank=2), tmp_path / "hanclip")
+    assert train(adapter=tmp_path / "hanclip") == 0
+    side = read_pair_adapter(tmp_path / "run" / "pair-adapter")
+    assert side.adapter_sha256 == matcher.adapter_sha256
+    assert side.features_sha256 == matcher.fingerprint
+    assert "hanclip" in report(tmp_path / "run")["models"]["cosine"]["adapter"]
+    load_pair_adapter(tmp_path / "run" / "pair-adapter", matcher)
+    with pytest.raises(UserError, match="no LoRA adapter on the model"):
+        load_pair_adapter(tmp_path / "run" / "pair-adapter", load_matcher(model))
+
+
+def test_tables_of_their_own_validate_and_measure(train, pairs, tmp_path):
+    rows = list(csv.reader(pairs.open(newline="", encoding="utf-8")))[1:]
+    columns = ("filepath", "caption")
+    parts = {name: write(pairs.parent / f"{name}.csv", part, columns)
+             for name, part in (("a", rows[:10]), ("b", rows[10:14]), ("c", rows[14:]))}  # fmt: skip
+    given = {key: value for key, value in SHORT.items() if key != "val_fraction"}
+    assert train(train_data=parts["a"], val_data=parts["b"], retrieval=parts["c"], select="validation", **given) == 0
+    found = report(tmp_path / "run")["models"]["vacsr"]
+    assert found["suites"]["retrieval"]["n_images"] == 4
+    assert report(tmp_path / "run")["notes"] == []
+    assert train("both", train_data=parts["a"], val_data=parts["a"], **given) == 2
+
+
+def test_missing_and_broken_pictures_are_left_out_where_asked(train, pairs, tmp_path, capsys):
+    rows = list(csv.reader(pairs.open(newline="", encoding="utf-8")))[1:]
+    (pairs.parent / "cut.png").write_bytes((pairs.parent / rows[0][0]).read_bytes()[:60])
+    odd = [*rows, ("cut.png", "a cut ball"), ("gone.png", "a lost ball")]
+    listed = write(pairs.parent / "odd.csv", odd, ("filepath", "caption"))
+    assert train(train_data=listed) == 2
+    assert "1 of 20 pictures are missing" in capsys.readouterr().err
+    assert train(train_data=listed, allow_missing=1, broken_pictures="skip") == 0
+    found = report(tmp_path / "run")
+    assert {record["n_skipped"] for record in found["models"].values()} == {2}
+    assert found["notes"][0].startswith("2 of 20 pictures are left out")
+    assert train("clean") == 0
+    same(weights(tmp_path / "run"), weights(tmp_path / "clean"))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"noise_index": "short.npy"}, "with 11 captions"),
+        ({"noise_index": "far.npy"}, "0 to 11: the training set has 12 pictures"),
+        ({"noise_index": "fine.npy", "noise_sha256": "0" * 64}, "with SHA-256"),
+        ({"noise_index": "none.npy"}, "no file"),
+        ({"noise_ratio": 1.5}, "a share from 0 to 1"),
+        ({"noise_unit": "image"}, "--noise-unit without noise"),
+        ({"noise_index": "fine.npy", "noise_ratio": 0.2}, "--noise-index with --noise-ratio"),
+        ({"noise_sha256": "0" * 64}, "--noise-sha256 without a file"),
+        ({"select": "validation", "save_frequency": 0}, "checkpoints to choose among"),
+        ({"any_base": True}, "--any-base without --adapter"),
+        ({"adapter": "nowhere"}, "an adapter folder as PEFT writes it"),
+        ({"model": "nowhere"}, "nowhere"),
+        ({"method": "sigmoid", "kl_weight": 0.1}, "--kl-weight with the method sigmoid"),
+        ({"repeats": "plain"}, "--repeats with the method vacsr"),
+        ({"method": "infonce", "scorer": "cosine"}, "--hidden, --latent, --decoder-hidden with no adapter"),
+        ({"method": "sigmoid", "mixture": "per_pair"}, "--mixture with an adapter without a distribution"),
+        ({"scorer": "deterministic"}, "vacsr on the variational adapter"),
+        ({"layout": "separate", "mixture": "per_pair"}, "the head of the mixture reads the one trunk"),
+        ({"drop_epochs": "3"}, "--drop-epochs or --drop-factor with --schedule cosine"),
+        ({"warmup": 6}, "a run of 6 steps, whose rate would never reach its peak"),
+        ({"batch_size": 1}, "at least one step with two pairs"),
+        ({"val_data": "pairs.csv"}, "one of them"),
+        ({"lr": 0}, "--lr"),
+    ],
+)
+def test_what_cannot_be_done_is_told_before_the_model_is_loaded(options, told, train, tmp_path, monkeypatch, capsys):
+    for name, array in (("short", np.arange(11)), ("far", np.arange(12) + 1), ("fine", np.arange(12))):
+        save_noise(tmp_path / f"{name}.npy", array)
+    monkeypatch.setattr(pair_training, "load_backbone", None)
+    files = ("noise_index", "adapter", "model", "val_data")
+    assert train(**{key: tmp_path / value if key in files else value for key, value in options.items()}) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_index_for_the_whole_table_is_refused_with_the_way_out(train, tmp_path, capsys):
+    save_noise(tmp_path / "whole.npy", np.arange(18))
+    assert train(noise_index=tmp_path / "whole.npy") == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "with 18 captions expected: 12, as in the training set" in message
+    assert "--val-data" in message
+
+
+def test_every_setting_of_adapter_and_loss_is_an_option_with_the_same_default_and_choices():
+    hints = get_type_hints(Settings)
+    for config, skipped, other in (
+        (AdapterConfig, {"features"}, {"temperature": "gumbel_temperature"}),
+        (VacsrConfig, set(), {}),
+    ):
+        kinds = get_type_hints(config)
+        for field in fields(config):
+            if field.name in skipped:
+                continue
+            option = other.get(field.name, field.name)
+            assert getattr(Settings, option) == field.default, option
+            assert hints[option] == kinds[field.name], option
+    assert method_of(settings(), 512).adapter == AdapterConfig(512)
+    assert method_of(settings(), 512).vacsr == VacsrConfig()
+    assert {name for part in described(Settings) for name in part.meanings} == {
+        field.name for field in fields(Settings)
+    }
+
+
+def test_the_loop_is_as_the_options_say():
+    loop = loop_of(settings("--epochs", "3", "--batch-size", "10", "--wd", "0.1", "--seed", "4"), 100)
+    assert (loop.epochs, loop.batch_size, loop.weight_decay, loop.seed, loop.warmup) == (3, 10, 0.1, 4, 3)
+    assert (loop.schedule, loop.optimizer, loop.clip_norm) == ("cosine", "adamw", 2.0)
+    paper = loop_of(settings("--schedule", "step", "--drop-epochs", "3,5", "--optimizer", "adamp"), 100)
+    assert (paper.schedule, paper.drop_epochs, paper.drop_factor, paper.optimizer) == ("step", (3, 5), 0.1, "adamp")
+    assert loop_of(settings("--steps", "900"), 100).warmup == 50
+    assert loop_of(settings("--steps", "900", "--warmup", "0"), 100).warmup == 0
+
+
+def test_a_collapsed_or_saturated_distribution_is_told():
+    fine = PairDiagnostics(9, 3, -2.0, 0.0, 2.0, 0.0, (0.5, 0.5), (0.5, 0.5), (0.4, 0.6), 0.2)
+    assert signs(fine) == []
+    assert signs(None) == []
+    (idle,) = signs(fine._replace(weights=(0.99, 0.01)))
+    assert idle.startswith("component 1 of 2 is idle")
+    (saturated,) = signs(fine._replace(at_bound=0.25))
+    assert saturated.startswith("25.0% of the log-variances are at the ends of their range")
+
+
+def test_a_command_named_by_two_words_is_told_from_the_first_alone():
+    assert parse("train vacsr", Settings, words(model="m", train_data="t", output="o")).method == "vacsr"

@@ -1,0 +1,119 @@
+"""Retrieval by a model of pair scores, and what its uncertainty knows of the searches that go wrong."""
+
+import numpy as np
+import pytest
+import torch
+from evaluate_fakes import FakeEncoder
+
+from litotes.errors import UserError
+from litotes.evaluate.report import sections
+from litotes.evaluate.results import flat_metrics
+from litotes.evaluate.retrieval import Retrieval
+from litotes.evaluate.selective import SelectiveRetrieval
+from litotes.evaluate.suite import run_suites
+from litotes.models.pair_adapter import new_pair_model
+from litotes.models.pair_scores import PairScorer
+from litotes.models.variational import AdapterConfig
+from tiny import noise_pictures
+
+N, OWNERS = 6, [0, 1, 1, 2, 4, 5, 5]
+CAPTIONS = [f"caption {i}" for i in range(len(OWNERS))]
+
+
+def encoder():
+    generator = torch.Generator().manual_seed(5)
+    images = torch.randn(N, 6, generator=generator)
+    texts = images[OWNERS] + 1.2 * torch.randn(len(OWNERS), 6, generator=generator)
+    return FakeEncoder(
+        {f"folder/p{i}": row.tolist() for i, row in enumerate(images)},
+        {text: row.tolist() for text, row in zip(CAPTIONS, texts, strict=True)},
+    )
+
+
+def scorer(kind="variational"):
+    return PairScorer(new_pair_model(kind, AdapterConfig(features=6, hidden=8, latent=5, decoder_hidden=4), seed=3))
+
+
+def logits(model):
+    images = encoder().encode_images(noise_pictures(N))
+    texts = encoder().encode_texts(CAPTIONS)
+    with torch.no_grad():
+        return images, texts, model.logits(images, texts).numpy()
+
+
+@pytest.mark.parametrize("kind", ["variational", "deterministic", "cosine"])
+def test_retrieval_ranks_by_the_models_logits(kind):
+    chosen = scorer(kind)
+    suite = Retrieval("retrieval", noise_pictures(N), CAPTIONS, OWNERS, ks=(1, 2), scorer=chosen)
+    result = suite.run(encoder())
+    _, _, table = logits(chosen.model)
+    t2i = [1 + sum(table[i, j] >= table[own, j] for i in range(N) if i != own) for j, own in enumerate(OWNERS)]
+    i2t = []
+    for i in sorted(set(OWNERS)):
+        best = max(table[i, j] for j, own in enumerate(OWNERS) if own == i)
+        i2t.append(1 + sum(table[i, j] >= best for j, own in enumerate(OWNERS) if own != i))
+    assert result["t2i"] == {k: pytest.approx(np.mean([rank <= int(k) for rank in t2i])) for k in ("1", "2")}
+    assert result["i2t"] == {k: pytest.approx(np.mean([rank <= int(k) for rank in i2t])) for k in ("1", "2")}
+
+
+def test_a_cosine_with_scale_and_bias_ranks_as_the_cosine_itself():
+    by_cosine = Retrieval("retrieval", noise_pictures(N), CAPTIONS, OWNERS, ks=(1, 2)).run(encoder())
+    by_model = Retrieval("retrieval", noise_pictures(N), CAPTIONS, OWNERS, ks=(1, 2), scorer=scorer("cosine"))
+    assert by_model.run(encoder())["rsum"] == by_cosine["rsum"]
+
+
+def test_wrong_searches_are_held_against_each_uncertainty_of_the_first_item():
+    chosen = scorer()
+    suite = SelectiveRetrieval("selective", noise_pictures(N), CAPTIONS, OWNERS, chosen)
+    result = suite.run(encoder())
+    images, texts, table = logits(chosen.model)
+    firsts = [int(np.argmax(table[:, j])) for j in range(len(OWNERS))]
+    wrong = np.array([first != own for first, own in zip(firsts, OWNERS, strict=True)], dtype=float)
+    assert 0 < wrong.sum() < len(OWNERS)
+    told = result["t2i"]
+    assert (told["n"], told["error"]) == (len(OWNERS), pytest.approx(wrong.mean()))
+    with torch.no_grad():
+        pairs = [chosen.model.distribution(images[i : i + 1], texts[j : j + 1]) for j, i in enumerate(firsts)]
+    sigma = np.array([
+        float((pair.weights.unsqueeze(-1) * pair.log_var.exp()).sum(-2).sqrt().mean()) for pair in pairs
+    ])  # fmt: skip
+    doubt = np.array([-table[i, j] for j, i in enumerate(firsts)])
+    for name, values in (("sigma", sigma), ("one_minus_p", doubt)):
+        errors = wrong[np.argsort(values)]
+        aurc = np.mean([errors[: k + 1].mean() for k in range(len(errors))])
+        apart = [
+            (a > b) + 0.5 * (a == b) for a in values[wrong == 1] for b in values[wrong == 0]
+        ]  # fmt: skip
+        assert told[name]["aurc"] == pytest.approx(aurc)
+        assert told[name]["auroc"] == pytest.approx(np.mean(apart))
+    assert result["i2t"]["n"] == len(set(OWNERS))  # picture 3 has no caption and is no query
+
+
+def test_a_model_without_a_distribution_has_no_sigma_and_the_report_says_so_with_dashes():
+    parts = {"variational": scorer(), "cosine": scorer("cosine")}
+    records = {
+        label: {"suites": run_suites(encoder(), [
+            Retrieval("retrieval", noise_pictures(N), CAPTIONS, OWNERS, (1,), scorer=model),
+            SelectiveRetrieval("selective", noise_pictures(N), CAPTIONS, OWNERS, model),
+        ])}
+        for label, model in parts.items()
+    }  # fmt: skip
+    assert "sigma" not in records["cosine"]["suites"]["selective"]["i2t"]
+    section = sections(records)[1]
+    assert section.title == "Answering only where sure"
+    cells = {row.label: [cell.text for cell in row.cells] for row in section.rows}
+    by_sigma = cells["Caption → picture, AURC by σ"]
+    assert by_sigma[0].endswith(" %")
+    assert by_sigma[1] == "–"
+    assert cells["Caption → picture, AURC by 1 − p"][1].endswith(" %")
+    names = flat_metrics("set", records["variational"]["suites"])
+    assert (
+        names["set-image_retrieval-aurc-by-sigma"]
+        == (records["variational"]["suites"]["selective"]["t2i"]["sigma"]["aurc"])
+    )
+    assert "set-text_retrieval-aurc-by-one_minus_p" in names
+
+
+def test_lists_that_do_not_fit_are_refused_before_anything_is_scored():
+    with pytest.raises(UserError, match="picture 6 at place 6"):
+        SelectiveRetrieval("selective", noise_pictures(N), CAPTIONS, [*OWNERS[:-1], 6], scorer())
