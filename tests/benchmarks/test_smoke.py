@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
         ("cached_epoch", 4, 5),
         ("world_bound", 2, 6),
         ("vacsr_scoring", 3, 5),
+        ("metrics", 2, 6),
     ],
 )
 def test_a_benchmark_prints_its_table(name, rows, columns, capsys, monkeypatch):

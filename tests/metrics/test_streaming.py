@@ -7,7 +7,7 @@ from litotes.errors import UserError
 from litotes.metrics.cosine import cosine_rows, cosine_scores
 from litotes.metrics.graded import UNFOUND, graded_scores
 from litotes.metrics.ranking import cosine_ranks, ranks
-from litotes.metrics.streaming import at_or_above, behind_their_equals, best
+from litotes.metrics.streaming import at_or_above, behind_their_equals, best, cosines, matrix
 from reference.graded import means
 
 
@@ -44,11 +44,15 @@ def test_scores_with_ties_follow_the_definition_in_blocks_of_any_size(block, lev
     for seed in range(10):
         images, texts = features(seed, levels)
         scores = images @ texts.T
-        for matrix in (scores, scores.T):
-            right = judged(seed, *matrix.shape)
+        for by_query in (scores, scores.T):
+            right = judged(seed, *by_query.shape)
             query, item = pairs(right)
-            found = behind_their_equals(query, at_or_above(rows_of(matrix), len(matrix), query, item, block))
-            lists = {q: worst_order(row, set(right[q])) for q, row in enumerate(matrix.tolist())}
+            if by_query is scores:
+                count = at_or_above(matrix(scores), query, item, block).texts
+            else:
+                count = at_or_above(matrix(scores), item, query, block).images
+            found = behind_their_equals(query, count)
+            lists = {q: worst_order(row, set(right[q])) for q, row in enumerate(by_query.tolist())}
             expected = sorted((q, 1 + lists[q].index(i)) for q, items in right.items() for i in items)
             assert sorted(zip(found.query.tolist(), found.rank.tolist(), strict=True)) == expected
             recall, precision, average = means(lists, right, (1, 5))
@@ -76,38 +80,52 @@ def test_cosines_in_blocks_are_those_of_the_whole(block):
     images = torch.randn(9, 16, generator=generator, dtype=torch.float64)
     texts = torch.randn(12, 16, generator=generator, dtype=torch.float64)
     images, texts = torch.cat([images, images[:3]]), torch.cat([texts, texts, texts[:2]])  # equal ones must tie
-    by_image, by_text = cosine_rows(images, texts)
     scores = cosine_scores(images, texts)
-    for rows, matrix in ((by_image, scores), (by_text, scores.T)):
-        right = judged(5, *matrix.shape)
-        whole = at_or_above(rows_of(matrix), len(matrix), *pairs(right), 100)
-        assert at_or_above(rows, len(matrix), *pairs(right), block).tolist() == whole.tolist()
-        assert best(rows, len(matrix), 6, block)[1].tolist() == best(rows_of(matrix), len(matrix), 6)[1].tolist()
+    image, text = pairs(judged(5, *scores.shape))
+    whole = at_or_above(matrix(scores), image, text, 100)
+    found = at_or_above(cosines(images, texts), image, text, block)
+    assert (found.texts.tolist(), found.images.tolist()) == (whole.texts.tolist(), whole.images.tolist())
+    by_image, by_text = cosine_rows(images, texts)
+    for rows, by_query in ((by_image, scores), (by_text, scores.T)):
+        assert best(rows, len(by_query), 6, block)[1].tolist() == best(rows_of(by_query), len(by_query), 6)[1].tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("block", [1, 3, 256])
+def test_equal_images_tie_whatever_block_they_stand_in(dtype, block):
+    generator = torch.Generator().manual_seed(3)
+    images, texts = torch.randn(5, 33, generator=generator).to(dtype), torch.randn(8, 33, generator=generator).to(dtype)
+    images = torch.cat([images, images.flip(0), images])
+    found = at_or_above(cosines(images, texts), torch.arange(15), torch.arange(15) % 8, block)
+    first = [*range(5), *reversed(range(5)), *range(5)]
+    expected = at_or_above(cosines(images[:5], texts), torch.tensor(first), torch.arange(15) % 8)
+    assert found.texts.tolist() == expected.texts.tolist()
+    assert found.images.tolist() == (3 * expected.images).tolist()
 
 
 def test_one_right_item_a_query_gives_the_ranks_of_the_usual_recall():
     generator = torch.Generator().manual_seed(1)
     scores = torch.randint(0, 4, (6, 15), generator=generator).float()
     owners = torch.randint(0, 6, (15,), generator=generator)
-    found = behind_their_equals(torch.arange(15), at_or_above(rows_of(scores.T), 15, torch.arange(15), owners, 4))
+    found = behind_their_equals(torch.arange(15), at_or_above(matrix(scores), owners, torch.arange(15), 4).images)
     assert found.rank.tolist() == ranks(scores, owners).text_to_image.tolist()
     images, texts = torch.randn(6, 8, generator=generator), torch.randn(15, 8, generator=generator)
-    rows = cosine_rows(images, texts)[1]
-    found = behind_their_equals(torch.arange(15), at_or_above(rows, 15, torch.arange(15), owners))
+    found = behind_their_equals(torch.arange(15), at_or_above(cosines(images, texts), owners, torch.arange(15)).images)
     assert found.rank.tolist() == cosine_ranks(images, texts, owners).text_to_image.tolist()
 
 
 def test_a_collapsed_model_finds_nothing():
     same = torch.ones(20, 8)
     query, item = torch.arange(20).repeat_interleave(3), torch.arange(60) % 20
-    found = behind_their_equals(query, at_or_above(cosine_rows(same, same)[0], 20, query, item, 7))
+    count = at_or_above(cosines(same, same), query, item, 7)
+    assert set(count.texts.tolist()) == set(count.images.tolist()) == {20}
+    found = behind_their_equals(query, count.texts)
     assert graded_scores(found, (1, 5, 10)) == ({1: 0.0, 5: 0.0, 10: 0.0}, 0.0, 0.0)
 
 
 def test_what_is_not_in_the_gallery_is_not_found_but_counts():
-    scores = torch.tensor([[0.1, 0.9], [0.4, 0.2]])
-    query, item = torch.tensor([0, 0, 0, 1]), torch.tensor([-1, 1, -1, 1])
-    found = behind_their_equals(query, at_or_above(rows_of(scores), 2, query, item))
+    query, count = torch.tensor([0, 0, 0, 1]), torch.tensor([UNFOUND, 1, UNFOUND, 2])
+    found = behind_their_equals(query, count)
     assert found.rank.tolist() == [1, UNFOUND, UNFOUND, 2]
     assert graded_scores(found).r_precision == pytest.approx((1 / 3 + 0) / 2)
 
@@ -115,14 +133,16 @@ def test_what_is_not_in_the_gallery_is_not_found_but_counts():
 def test_unsound_input_is_refused():
     scores = torch.rand(3, 4)
     one = torch.tensor([0])
-    with pytest.raises(UserError, match="out of order or range"):
-        at_or_above(rows_of(scores), 3, torch.tensor([1, 0]), torch.tensor([0, 0]))
-    with pytest.raises(UserError, match="out of order or range"):
-        at_or_above(rows_of(scores), 3, torch.tensor([3]), one)
+    with pytest.raises(UserError, match="numbers of images from 0 to 3"):
+        at_or_above(matrix(scores), torch.tensor([0, 3]), torch.tensor([0, 0]))
+    with pytest.raises(UserError, match="numbers of texts from -1 to -1"):
+        at_or_above(matrix(scores), one, torch.tensor([-1]))
+    with pytest.raises(UserError, match="in blocks of 0"):
+        at_or_above(matrix(scores), one, one, 0)
     with pytest.raises(UserError, match="K = 5 of 4"):
         best(rows_of(scores), 3, 5)
     scores[1, 2] = torch.nan
     with pytest.raises(UserError, match="NaN"):
-        at_or_above(rows_of(scores), 3, one, one)
+        at_or_above(matrix(scores), one, one)
     with pytest.raises(UserError, match="NaN"):
         best(rows_of(scores), 3, 2)

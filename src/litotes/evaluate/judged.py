@@ -9,13 +9,13 @@ from torch import Tensor
 
 from litotes.data.judgements import FOLDS, CocoJudgements, Judgements, Relevant
 from litotes.errors import UserError
-from litotes.metrics.cosine import Rows, cosine_rows
-from litotes.metrics.graded import PositiveRanks, graded_scores, number_of_positives
+from litotes.metrics.graded import UNFOUND, PositiveRanks, graded_scores, number_of_positives, recall
 from litotes.metrics.ranked_lists import positive_ranks, ranked_lists
 from litotes.metrics.ranking import check_ks
-from litotes.metrics.streaming import at_or_above, behind_their_equals
+from litotes.metrics.streaming import at_or_above, behind_their_equals, cosines
 
 WAYS = ("i2t", "t2i")
+_OTHER = {"i2t": "t2i", "t2i": "i2t"}
 ByWay = dict[str, dict[str, float]]
 # Name of the measure, way, right items of each query, and the gallery where it is a part -> ranks of the right items.
 Find = Callable[[str, str, Relevant, tuple[int, ...] | None], PositiveRanks]
@@ -82,21 +82,19 @@ def judge_features(
     """
     _require_all("image", image_ids, judgements.image_ids, len(images))
     _require_all("caption", caption_ids, judgements.caption_ids, len(texts))
-    number = {"i2t": _numbers(image_ids), "t2i": _numbers(caption_ids)}
-    other = {"i2t": number["t2i"], "t2i": number["i2t"]}
-    sets = (judgements.original, judgements.cxc, judgements.eccv)
-    rows = dict(zip(WAYS, cosine_rows(images, texts), strict=True))
-    counts = {
-        way: _Counts(rows[way], number[way], other[way], [getattr(judged, way) for judged in sets]) for way in WAYS
-    }
+    ids = {"i2t": _numbers(image_ids), "t2i": _numbers(caption_ids)}
+    whole = _Counts(images, texts, ids, (judgements.original, judgements.cxc, judgements.eccv))
+    folds: dict[tuple[int, ...], _Counts] = {}
+    for number in range(FOLDS):
+        captions = judgements.fold(number)
+        own = judgements.images_of(captions)
+        pairs = Judgements({i: judgements.original.i2t[i] for i in own}, {})
+        inside = {"i2t": _numbers(own), "t2i": _numbers(captions)}
+        rows = images[[ids["i2t"][i] for i in own]], texts[[ids["t2i"][c] for c in captions]]
+        folds[captions] = folds[own] = _Counts(*rows, inside, (pairs,))
 
     def find(name: str, way: str, relevant: Relevant, within: tuple[int, ...] | None) -> PositiveRanks:
-        if within is None:
-            return counts[way].ranks(relevant)
-        own, gallery = _numbers(list(relevant)), _numbers(within)
-        queries = (images if way == "i2t" else texts)[[number[way][query] for query in relevant]]
-        items = (texts if way == "i2t" else images)[[other[way][item] for item in within]]
-        return _Counts(cosine_rows(queries, items)[0], own, gallery, [relevant]).ranks(relevant)
+        return (whole if within is None else folds[within]).ranks(way, relevant)
 
     return _all_measures(find, judgements, ks) | {"notes": []}
 
@@ -104,33 +102,39 @@ def judge_features(
 class _Counts:
     """How many items score at least as high as a right one, for all judgements in one pass over the scores."""
 
-    def __init__(self, rows: Rows, queries: dict[int, int], items: dict[int, int], sets: list[Relevant]) -> None:
-        self.queries, self.items = queries, items
-        query, item = (torch.cat(parts) for parts in zip(*map(self._pairs, sets), strict=True))
-        self.keys = self._keys(query, item).unique()
-        width = len(items) + 1
-        self.counts = at_or_above(rows, len(queries), self.keys // width, self.keys % width - 1)
+    def __init__(
+        self, images: Tensor, texts: Tensor, ids: dict[str, dict[int, int]], sets: Sequence[Judgements]
+    ) -> None:
+        self.ids, self.n_texts = ids, len(texts)
+        found = [self._keys(way, getattr(judged, way)) for judged in sets for way in WAYS]
+        self.keys = torch.cat(found).unique()
+        self.keys = self.keys[self.keys >= 0]
+        counts = at_or_above(cosines(images, texts), self.keys // self.n_texts, self.keys % self.n_texts)
+        self.counts = {"i2t": counts.texts, "t2i": counts.images}
 
-    def ranks(self, relevant: Relevant) -> PositiveRanks:
-        at = torch.searchsorted(self.keys, self._keys(*self._pairs(relevant)))
-        place = torch.arange(len(relevant)).repeat_interleave(torch.tensor([len(items) for items in relevant.values()]))
-        return behind_their_equals(place, self.counts[at])
+    def ranks(self, way: str, relevant: Relevant) -> PositiveRanks:
+        keys = self._keys(way, relevant)
+        at = torch.searchsorted(self.keys, keys.clamp(min=0))
+        query = torch.arange(len(relevant)).repeat_interleave(torch.tensor([*map(len, relevant.values())]))
+        return behind_their_equals(query, torch.where(keys >= 0, self.counts[way][at], UNFOUND))
 
-    def _pairs(self, relevant: Relevant) -> tuple[Tensor, Tensor]:
-        query = [self.queries[query] for query, items in relevant.items() for _ in items]
-        return torch.tensor(query), torch.tensor([self.items.get(i, -1) for items in relevant.values() for i in items])
-
-    def _keys(self, query: Tensor, item: Tensor) -> Tensor:
-        return query * (len(self.items) + 1) + item + 1
+    def _keys(self, way: str, relevant: Relevant) -> Tensor:
+        """One number a pair, the same for both ways; -1 for an item that is not there."""
+        own, other = self.ids[way], self.ids[_OTHER[way]]
+        sizes = torch.tensor([*map(len, relevant.values())], dtype=torch.int64)
+        query = torch.tensor([own[query] for query in relevant], dtype=torch.int64).repeat_interleave(sizes)
+        item = torch.tensor([other.get(item, -1) for right in relevant.values() for item in right], dtype=torch.int64)
+        image, text = (query, item) if way == "i2t" else (item, query)
+        return torch.where(item >= 0, image * self.n_texts + text, -1)
 
 
 def _all_measures(find: Find, judgements: CocoJudgements, ks: Sequence[int]) -> Any:  # noqa: ANN401 - Judged but its notes
     smallest = min(len(judgements.images_of(judgements.fold(number))) for number in range(FOLDS))
     check_ks(ks, smallest, len(judgements.fold(0)))
 
-    def recall(name: str, judged: Judgements) -> ByWay:
+    def recalls(name: str, judged: Judgements) -> ByWay:
         found = {way: find(name, way, getattr(judged, way), None) for way in WAYS}
-        return {way: {str(k): share for k, share in graded_scores(found[way], ks).recall.items()} for way in WAYS}
+        return {way: {str(k): share for k, share in recall(found[way], ks).items()} for way in WAYS}
 
     folds = [_fold(find, judgements, number, ks) for number in range(FOLDS)]
     coco_1k = {way: {str(k): sum(fold[way][k] for fold in folds) / FOLDS for k in ks} for way in WAYS}
@@ -139,10 +143,10 @@ def _all_measures(find: Find, judgements: CocoJudgements, ks: Sequence[int]) -> 
         scores = graded_scores(find("ECCV", way, getattr(judgements.eccv, way), None))
         eccv[way] = {"map_at_r": scores.map_at_r, "r_precision": scores.r_precision, "r1": scores.recall[1]}
     return {
-        "coco_5k": recall("COCO 5K", judgements.original),
+        "coco_5k": recalls("COCO 5K", judgements.original),
         "coco_1k": coco_1k,
         "rsum": 100 * sum(share for by_k in coco_1k.values() for share in by_k.values()),
-        "cxc": recall("CxC", judgements.cxc),
+        "cxc": recalls("CxC", judgements.cxc),
         "eccv": eccv,
     }
 
@@ -153,7 +157,7 @@ def _fold(find: Find, judgements: CocoJudgements, number: int, ks: Sequence[int]
     name = f"COCO 1K fold {number + 1}"
     i2t = find(name, "i2t", {image: judgements.original.i2t[image] for image in images}, captions)
     t2i = find(name, "t2i", {caption: judgements.original.t2i[caption] for caption in captions}, images)
-    return {"i2t": graded_scores(i2t, ks).recall, "t2i": graded_scores(t2i, ks).recall}
+    return {"i2t": recall(i2t, ks), "t2i": recall(t2i, ks)}
 
 
 def _require_all(what: str, ids: Sequence[int], judged: Sequence[int], n_embeddings: int) -> None:

@@ -14,6 +14,8 @@ def refuse_non_finite(scores: Tensor, what: str = "scores") -> None:
     NaN compares as smaller than nothing and infinity as larger than all, so that a ranking made from them means
     nothing, and some library rankings put NaN first.
     """
+    if bool(torch.isfinite(scores.sum())):  # many times faster; a sum is finite only where every number is
+        return
     bad = ~torch.isfinite(scores)
     count = int(bad.sum())
     if count:

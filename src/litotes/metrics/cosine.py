@@ -66,8 +66,8 @@ def paired_cosines(first: Float[Tensor, "*n d"], second: Float[Tensor, "*n d"]) 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     """The different rows in order of appearance and, for each row, its place among them; equal means bit by bit."""
     seen: dict[bytes, int] = {}
-    # float64 holds every smaller type exactly, and NumPy knows no bfloat16
-    exact = rows.detach().cpu().to(torch.float64).numpy()
+    # NumPy knows no bfloat16, and float32 holds it exactly
+    exact = (rows.float() if rows.dtype == torch.bfloat16 else rows).detach().cpu().contiguous().numpy()
     place = torch.tensor([seen.setdefault(row.tobytes(), len(seen)) for row in exact], dtype=torch.int64)
     first = torch.zeros(len(seen), dtype=torch.int64)
     first[place.flip(0)] = torch.arange(len(rows) - 1, -1, -1)

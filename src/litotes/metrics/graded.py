@@ -34,10 +34,16 @@ class GradedScores(NamedTuple):
 
 def graded_scores(found: PositiveRanks, ks: Sequence[int] = (1,)) -> GradedScores:
     """R@K, R-Precision and mAP@R, each the mean over the queries of the functions of this file."""
+    return GradedScores(
+        recall(found, ks), float(r_precision(found).mean()), float(average_precision_at_r(found).mean())
+    )
+
+
+def recall(found: PositiveRanks, ks: Sequence[int] = (1,)) -> dict[int, float]:
+    """Share of the queries whose best positive is among the first K, for each K; fractions 0-1."""
     check_depths(ks)
     first = first_ranks(found)
-    recall = {k: int((first <= k).sum()) / len(first) for k in ks}
-    return GradedScores(recall, float(r_precision(found).mean()), float(average_precision_at_r(found).mean()))
+    return {k: int((first <= k).sum()) / len(first) for k in ks}
 
 
 def first_ranks(found: PositiveRanks) -> Int[Tensor, " queries"]:

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,29 +84,54 @@ def positive_ranks(lists: RankedLists, relevant: Mapping[Any, Any], within: Iter
     Errors: a query without a list, named; no query with a right item; ids that are all texts here and all numbers
     there, which could never meet and would score 0.
     """
-    asked = dict(zip(_queries(relevant, "relevant items"), relevant.values(), strict=True))
-    items_of = {query: np.unique(_items(items, query, lists.numbers)) for query, items in asked.items()}
-    right = {query: items for query, items in items_of.items() if len(items)}
+    asked = _queries(relevant, "relevant items")
+    number, item = _right_items(asked, list(relevant.values()), lists.numbers)
+    kept, query = np.unique(number, return_inverse=True)
+    right = [asked[at] for at in kept]
     _refuse_missing(right, lists)
     if not right:
         raise UserError(got="no query with a right item", expected="at least one", do="check the judgements")
-    sizes = [len(items) for items in right.values()]
-    item = np.concatenate(list(right.values()))
     rows = np.array([lists.row[query] for query in right])
     allowed = None if within is None else _items(list(within), "within", lists.numbers)
-    query = np.repeat(np.arange(len(rows)), sizes)
     rank = _places(lists.items, rows[query], item, allowed)
     notes = [] if (rank < UNFOUND).any() else _nothing_found(item, lists)
-    extra = [q for q in lists.row if q not in asked]
+    extra = lists.row.keys() - set(asked)
     if extra:
-        notes.append(f"{len(extra)} ranked lists of queries that are not asked, left aside: {_named(extra)}")
+        named = _named([query for query in lists.row if query in extra])
+        notes.append(f"{len(extra)} ranked lists of queries that are not asked, left aside: {named}")
     empty = len(asked) - len(right)
     if empty:
-        names = _named([q for q in asked if q not in right])
+        names = _named([query for at, query in enumerate(asked) if at not in set(kept.tolist())])
         notes.append(f"{empty} queries without a right item, left out: {names}")
     found = PositiveRanks(torch.from_numpy(query), torch.from_numpy(rank))
-    listed = _counted(lists.items[rows], allowed).sum(axis=1)
+    listed = np.count_nonzero(_counted(lists.items[rows], allowed), axis=1)
     return Listed(found, tuple(right), listed, empty, tuple(notes))
+
+
+def _right_items(
+    asked: Sequence[int | str], right: Sequence[Any], numbers: dict[str, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """All right items of all queries, each once: the place of its query among ``asked``, and its id."""
+    item = _all_numbers(right)
+    items = right
+    if item is None:
+        items = [_items(values, query, numbers) for query, values in zip(asked, right, strict=True)]
+        item = np.concatenate([np.empty(0, dtype=np.int64), *items])
+    number = np.repeat(np.arange(len(asked)), [len(ids) for ids in items])
+    order = np.lexsort((item, number))
+    number, item = number[order], item[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (number[1:] != number[:-1]) | (item[1:] != item[:-1])
+    return number[first], item[first]
+
+
+def _all_numbers(lists: Sequence[Any]) -> np.ndarray | None:
+    """All ids one after the other, where they are plain whole numbers (much faster at once); None otherwise."""
+    if not all(isinstance(ids, (list, tuple, set, frozenset)) for ids in lists):
+        return None
+    ids = [*chain.from_iterable(lists)]
+    plain = set(map(type, ids)) <= {int} and min(ids, default=0) >= 0 and max(ids, default=0) < UNFOUND
+    return np.array(ids, dtype=np.int64) if plain else None
 
 
 def _places(items: np.ndarray, rows: np.ndarray, wanted: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
@@ -113,10 +139,13 @@ def _places(items: np.ndarray, rows: np.ndarray, wanted: np.ndarray, allowed: np
     rank = np.full(len(rows), UNFOUND, dtype=np.int64)
     for start in range(0, len(rows), _AT_ONCE):
         lists = items[rows[start : start + _AT_ONCE]]
-        counted = _counted(lists, allowed)
-        pair, column = ((lists == wanted[start : start + _AT_ONCE, None]) & counted).nonzero()
-        rank[start + pair] = counted.cumsum(axis=1)[pair, column]
-    return rank
+        hit = lists == wanted[start : start + _AT_ONCE, None]
+        place = hit.argmax(axis=1)
+        pair = hit[np.arange(len(hit)), place].nonzero()[0]
+        before = np.arange(lists.shape[1]) <= place[pair, None]
+        counted = np.count_nonzero(_counted(lists[pair], allowed) & before, axis=1)
+        rank[start + pair] = counted
+    return rank if allowed is None else np.where(np.isin(wanted, allowed), rank, UNFOUND)
 
 
 def _counted(items: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
@@ -153,7 +182,7 @@ def _id(value: Any, where: object) -> int | str:  # noqa: ANN401 - whatever a fi
 
 def _items(values: object, query: object, numbers: dict[str, int]) -> np.ndarray:
     """Ids as int64 [items]; a text gets the next negative number of ``numbers``."""
-    if isinstance(values, str) or not isinstance(values, (Collection, np.ndarray)):
+    if isinstance(values, str) or not isinstance(values, (list, tuple, np.ndarray, Collection)):
         raise UserError(got=f"{values!r:.60} for query {query}", expected="a list of ids", do="put the ids in a list")
     try:
         array = np.asarray(values if isinstance(values, (list, tuple, np.ndarray)) else list(values))
@@ -182,7 +211,7 @@ def _refuse_repeats(items: np.ndarray, queries: list[int | str], numbers: dict[s
             )
 
 
-def _refuse_missing(right: Mapping[int | str, Any], lists: RankedLists) -> None:
+def _refuse_missing(right: Sequence[int | str], lists: RankedLists) -> None:
     missing = [query for query in right if query not in lists.row]
     if missing:
         raise UserError(

@@ -8,10 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from litotes.errors import UserError
-from litotes.metrics.checks import as_indices, refuse_non_finite
-from litotes.metrics.cosine import Rows, cosine_rows
-from litotes.metrics.graded import check_depths
-from litotes.metrics.streaming import count_true
+from litotes.metrics.checks import as_indices
+from litotes.metrics.graded import UNFOUND, check_depths
+from litotes.metrics.streaming import Scores, at_or_above, cosines, matrix
 
 
 class Ranks(NamedTuple):
@@ -33,15 +32,15 @@ class Recalls(TypedDict):
     rsum: float
 
 
-def ranks(scores: Float[Tensor, "images texts"], image_of_text: Tensor | Sequence[int], block: int = 512) -> Ranks:
+def ranks(scores: Float[Tensor, "images texts"], image_of_text: Tensor | Sequence[int], block: int = 256) -> Ranks:
     """Exact ranks both ways, every tie counted against the right item.
 
     text -> image:  rank_j = 1 + #{ i != image_of_text[j] : s[i, j] >= s[image_of_text[j], j] }
     image -> text:  rank_i = 1 + #{ j not own of i : s[i, j] >= b_i },  b_i = max of s[i, j] over the own captions j
 
     ``scores`` s [images, texts]: higher is better, any scale, any sign. ``image_of_text`` [texts]: row of each
-    text's one right image; an image may have any number of texts, none included. ``block``: rows or columns worked
-    on at once, which bounds the memory at O(block x gallery) and changes no result.
+    text's one right image; an image may have any number of texts, none included. ``block``: images worked on at
+    once, which bounds the memory at O(block x texts) and changes no result.
 
     An image is found by its best own caption: its other own captions, ranked before or after, are no rivals (the
     any-hit rule of NegBench and CLIP_benchmark). A caption of another image with the same wording has the same score
@@ -52,21 +51,14 @@ def ranks(scores: Float[Tensor, "images texts"], image_of_text: Tensor | Sequenc
 
     Errors: non-finite scores, no text at all, ``image_of_text`` of another length or out of range.
     """
-    n_images, n_texts = scores.shape
-    return _ranks(
-        lambda start, stop: scores[start:stop],
-        lambda start, stop: scores[:, start:stop].T,
-        _owners(image_of_text, n_images, n_texts).to(scores.device),
-        n_images,
-        block,
-    )
+    return _ranks(matrix(scores), image_of_text, block)
 
 
 def cosine_ranks(
     images: Float[Tensor, "images d"],
     texts: Float[Tensor, "texts d"],
     image_of_text: Tensor | Sequence[int],
-    block: int = 512,
+    block: int = 256,
 ) -> Ranks:
     """The ranks of ``ranks`` for cosine similarity, without ever holding the whole score matrix.
 
@@ -76,12 +68,7 @@ def cosine_ranks(
 
     Errors: those of ``ranks``; non-finite embeddings.
     """
-    return _ranks(
-        *cosine_rows(images, texts),
-        _owners(image_of_text, len(images), len(texts)).to(images.device),
-        len(images),
-        block,
-    )
+    return _ranks(cosines(images, texts), image_of_text, block)
 
 
 def recall_at_k(
@@ -145,33 +132,10 @@ def _owners(image_of_text: Tensor | Sequence[int], n_images: int, n_texts: int) 
     return as_indices(image_of_text, n_texts, n_images, "image_of_text")
 
 
-def _ranks(rows: Rows, columns: Rows, owners: Tensor, n_images: int, block: int) -> Ranks:
-    """Ranks from two ways of getting scores: of some images [b, texts] or of some texts [b, images].
-
-    Every comparison is made inside one block that holds the whole gallery of its queries, so that a score is never
-    compared with a second computation of itself.
-    """
-    n_texts = len(owners)
-    i2t = [
-        _best_own_ranks(rows(start, min(start + block, n_images)), owners, start) for start in range(0, n_images, block)
-    ]
-    t2i = [
-        _owner_ranks(columns(start, min(start + block, n_texts)), owners[start : start + block])
-        for start in range(0, n_texts, block)
-    ]
-    return Ranks(torch.cat(i2t), torch.cat(t2i))
-
-
-def _best_own_ranks(scores: Tensor, owners: Tensor, first: int) -> Tensor:
-    """Ranks of the images ``first``, ``first + 1``, ... from their rows [b, texts]."""
-    refuse_non_finite(scores)
-    own = owners == torch.arange(first, first + len(scores), device=owners.device)[:, None]
-    best = scores.masked_fill(~own, -torch.inf).amax(dim=1, keepdim=True)
-    rivals = count_true((scores >= best) & ~own)
-    return torch.where(own.any(dim=1), 1 + rivals, 0)
-
-
-def _owner_ranks(scores: Tensor, owners: Tensor) -> Tensor:
-    """Ranks of the right images of some texts [b, images]; the right image is one of those at or above itself."""
-    refuse_non_finite(scores)
-    return count_true(scores >= scores.gather(1, owners[:, None]))
+def _ranks(scores: Scores, image_of_text: Tensor | Sequence[int], block: int) -> Ranks:
+    n_images, n_texts = scores.shape
+    owners = _owners(image_of_text, n_images, n_texts).cpu()
+    found = at_or_above(scores, owners, torch.arange(n_texts), block)
+    best = torch.full((n_images,), UNFOUND).scatter_reduce(0, owners, found.texts, "amin")
+    own_equals = torch.bincount(owners[found.texts == best[owners]], minlength=n_images)
+    return Ranks(torch.where(own_equals > 0, best - own_equals + 1, 0), found.images)
