@@ -1,12 +1,11 @@
 import importlib.util
-import json
 import os
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from coco_files import write_judgements
 
 from litotes.data.judgements import read_coco_judgements
 from litotes.errors import UserError
@@ -16,31 +15,9 @@ from reference.graded import means
 KS = (1, 2)
 
 
-def write(folder, seed=0):
-    """Ten images of two captions, in five folds; more right items by CxC and ECCV, one of them of no caption."""
-    draw = random.Random(seed)
-    images = draw.sample(range(100, 999), 10)
-    captions = draw.sample(range(1000, 9999), 20)
-    own = {image: captions[2 * at : 2 * at + 2] for at, image in enumerate(images)}
-    more = {image: [*own[image], *draw.sample([c for c in captions if c not in own[image]], 3)] for image in images}
-    judged = {
-        "original": (own, {c: [i] for i in images for c in own[i]}),
-        "cxc": (more, {c: [i for i in images if c in more[i]] for c in captions[1:]}),
-        "eccv": (
-            {i: more[i] for i in images[3:8]} | {images[0]: [*more[images[0]], 99999]},
-            {c: [i for i in images if c in more[i]] for c in captions[::3]},
-        ),
-    }
-    for name, (i2t, t2i) in judged.items():
-        (folder / f"{name}_image_to_caption.json").write_text(json.dumps(i2t))
-        (folder / f"{name}_caption_to_image.json").write_text(json.dumps(t2i))
-    np.save(folder / "coco_test_ids.npy", np.array(captions))
-    return images, captions, judged
-
-
 @pytest.fixture
 def small(tmp_path):
-    return (*write(tmp_path), read_coco_judgements(tmp_path))
+    return (*write_judgements(tmp_path), read_coco_judgements(tmp_path))
 
 
 def by_loops(i2t, t2i, captions, judged):
@@ -135,7 +112,7 @@ def test_ids_that_are_not_those_judged_are_refused(small):
     ],
 )
 def test_unsound_files_are_refused_by_name(tmp_path, name, content, message):
-    write(tmp_path)
+    write_judgements(tmp_path)
     (tmp_path / name).unlink()
     if content is not None:
         (tmp_path / name).write_text(content)
@@ -145,7 +122,7 @@ def test_unsound_files_are_refused_by_name(tmp_path, name, content, message):
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], [1, 1, 2, 3, 4], [1.0] * 5, [[1] * 5]])
 def test_a_list_of_captions_without_five_folds_is_refused(tmp_path, ids):
-    write(tmp_path)
+    write_judgements(tmp_path)
     np.save(tmp_path / "coco_test_ids.npy", np.array(ids))
     with pytest.raises(UserError, match=r"coco_test_ids\.npy holds"):
         read_coco_judgements(tmp_path)

@@ -251,6 +251,7 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
             first = 100 * result["total_if_ties_go_to_first"]
             notes.append(f"{name}: {result['ties']} ties, counted as wrong; {first:.1f} % if the first of equals won")
         notes += _foil_ties(name, result) if result["task"] == "foils" else []
+        notes += [f"{name}: {note}" for note in result.get("notes", ())]
         if result.get("captions_without_words"):
             notes.append(f"{name}: {result['captions_without_words']} captions without words, counted like any other")
         if result.get("equal_names"):

@@ -26,6 +26,10 @@ class EvaluateConfig:
     choice: multiple-choice questions in NegBench's columns (image_path, correct_answer, caption_0 ...).
     retrieval: captions in NegBench's columns (filepath, captions) or one a row (filepath, caption).
     negated_retrieval: the same with negated captions, reported under their own names.
+    coco: Karpathy's dataset_coco.json, or a table (filepath, image_id, caption_id, caption): retrieval on COCO's test
+        set by all its judges (5K, 1K with RSUM, CxC, ECCV Caption), for which every picture must be there.
+    coco_judgements: folder of their judgements, eccv_caption/data; by default that of the installed package
+        (pip install 'litotes[coco]').
     classification: a folder of class folders, or a table (filepath, caption) whose different captions are the
         classes.
     valse: VALSE's file of true and false texts, such as existence.json.
@@ -65,6 +69,8 @@ class EvaluateConfig:
     choice: Path | None = None
     retrieval: Path | None = None
     negated_retrieval: Path | None = None
+    coco: Path | None = None
+    coco_judgements: Path | None = None
     classification: Path | None = None
     valse: Path | None = None
     sugarcrepe: Path | None = None
@@ -90,8 +96,8 @@ class EvaluateConfig:
         if not self.files:
             raise UserError(
                 got="nothing to evaluate",
-                expected="one or more of --choice, --retrieval, --negated-retrieval, --classification, --valse, "
-                "--sugarcrepe, --negrefcocog, --cc-neg",
+                expected="one or more of --choice, --retrieval, --negated-retrieval, --coco, --classification, "
+                "--valse, --sugarcrepe, --negrefcocog, --cc-neg",
                 do="name a file of questions or captions, or a folder of class folders",
             )
         if not self.ks or min(self.ks) < 1 or len(set(self.ks)) < len(self.ks):
@@ -102,6 +108,7 @@ class EvaluateConfig:
             )
         for option, given, needed, other in (
             ("--templates", self.templates, "--classification", self.classification),
+            ("--coco-judgements", self.coco_judgements, "--coco", self.coco),
             ("--any-base", self.any_base, "--adapter", self.adapter),
             ("--adapted-only", self.adapted_only, "--adapter", self.adapter),
         ):
@@ -119,6 +126,7 @@ class EvaluateConfig:
             "mcq": self.choice,
             "retrieval": self.retrieval,
             "retrieval_neg": self.negated_retrieval,
+            "coco": self.coco,
             "classification": self.classification,
             "valse": self.valse,
             "sugarcrepe": self.sugarcrepe,

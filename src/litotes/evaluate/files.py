@@ -17,6 +17,7 @@ from litotes.data.screening import Screening
 from litotes.data.tables import CAPTION, IMAGE, column, filled, is_blank, listed, read_table
 from litotes.errors import UserError, together
 from litotes.evaluate.classification import Classification
+from litotes.evaluate.coco import coco_suite
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.foil_files import cc_neg_suite, negrefcocog_suite, sugarcrepe_suite, valse_suite
 from litotes.evaluate.negation import MultipleChoice
@@ -46,6 +47,7 @@ def suites_from_files(config: EvaluateConfig, screening: Screening | None = None
         "mcq": choice_suite,
         "retrieval": retrieval_suite,
         "retrieval_neg": negated_retrieval_suite,
+        "coco": coco_suite,
         "classification": classification_suite,
         "valse": valse_suite,
         "sugarcrepe": sugarcrepe_suite,

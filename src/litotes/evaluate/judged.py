@@ -80,8 +80,8 @@ def judge_features(
 
     Errors: ids that are not those of the judgements, another number of embeddings, a K above a fold.
     """
-    _require_all("image", image_ids, judgements.image_ids, len(images))
-    _require_all("caption", caption_ids, judgements.caption_ids, len(texts))
+    require_all("image", image_ids, judgements.image_ids, len(images))
+    require_all("caption", caption_ids, judgements.caption_ids, len(texts))
     ids = {"i2t": _numbers(image_ids), "t2i": _numbers(caption_ids)}
     whole = _Counts(images, texts, ids, (judgements.original, judgements.cxc, judgements.eccv))
     folds: dict[tuple[int, ...], _Counts] = {}
@@ -129,8 +129,7 @@ class _Counts:
 
 
 def _all_measures(find: Find, judgements: CocoJudgements, ks: Sequence[int]) -> Any:  # noqa: ANN401 - Judged but its notes
-    smallest = min(len(judgements.images_of(judgements.fold(number))) for number in range(FOLDS))
-    check_ks(ks, smallest, len(judgements.fold(0)))
+    require_folds(judgements, ks)
 
     def recalls(name: str, judged: Judgements) -> ByWay:
         found = {way: find(name, way, getattr(judged, way), None) for way in WAYS}
@@ -160,14 +159,21 @@ def _fold(find: Find, judgements: CocoJudgements, number: int, ks: Sequence[int]
     return {"i2t": recall(i2t, ks), "t2i": recall(t2i, ks)}
 
 
-def _require_all(what: str, ids: Sequence[int], judged: Sequence[int], n_embeddings: int) -> None:
+def require_folds(judgements: CocoJudgements, ks: Sequence[int]) -> None:
+    """Nothing where every K is a rank that each fold has; a UserError otherwise."""
+    smallest = min(len(judgements.images_of(judgements.fold(number))) for number in range(FOLDS))
+    check_ks(ks, smallest, len(judgements.fold(0)))
+
+
+def require_all(what: str, ids: Sequence[int], judged: Sequence[int], n_embeddings: int) -> None:
+    """Nothing where the ids are those judged, each once, as many as embeddings; a UserError otherwise."""
     strange, missing = sorted(set(ids) - set(judged)), sorted(set(judged) - set(ids))
     if len(ids) != n_embeddings or len(set(ids)) < len(ids) or strange or missing:
         raise UserError(
-            got=f"{n_embeddings} embeddings with {len(ids)} {what} ids, {len(set(ids))} different; {len(strange)} not "
+            got=f"{n_embeddings} {what}s with {len(ids)} {what} ids, {len(set(ids))} different; {len(strange)} not "
             f"judged (first {strange[:1]}), {len(missing)} of the judged ones missing (first {missing[:1]})",
             expected=f"the {len(judged)} {what}s of the judgements, each once, in any order",
-            do="encode the whole test set, and give the ids in the order of the embeddings",
+            do="take the whole test set, and give the ids in its order",
         )
 
 

@@ -257,6 +257,26 @@ def _retrieval(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     return _titled(title, name, "retrieval_neg" if result["negated"] else "retrieval"), note, [*rows, total, *gap]
 
 
+def _judged(name: str, result: Record) -> tuple[str, str, list[Measure]]:
+    ways = (("i2t", "picture → caption"), ("t2i", "caption → picture"))
+    judges = (("coco_5k", "COCO 5K"), ("coco_1k", "COCO 1K, mean of five folds"), ("cxc", "CxC"))
+    rows = [
+        Measure(f"{label}, {words}, R@{k}", (key, way, k), "percent")
+        for key, label in judges
+        for way, words in ways
+        for k in result[key][way]
+    ]
+    graded = (("map_at_r", "mAP@R"), ("r_precision", "R-Precision"), ("r1", "R@1"))
+    rows += [Measure(f"ECCV Caption, {words}, {label}", ("eccv", way, key), "percent")
+             for key, label in graded for way, words in ways]  # fmt: skip
+    total = Measure("COCO 1K: rSum", ("rsum",), "rsum", main=True)
+    note = (
+        f"COCO's test set of Karpathy, {result['n_images']:,} pictures and {result['n_texts']:,} captions, by three "
+        "groups of judges. CxC and ECCV Caption know more right pairs than COCO's own five a picture."
+    )
+    return _titled("Retrieval by COCO's judges", name, "coco"), note, [*rows, total]
+
+
 def _classification(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     rows = [
         Measure("Zero-shot classification: right class first", ("acc1",), "percent", main=True),
@@ -365,6 +385,7 @@ def _selective(name: str, result: Record) -> tuple[str, str, list[Measure]]:
 _LAYOUTS: dict[str, Callable[[str, Record], tuple[str, str, list[Measure]]]] = {
     "mcq": _mcq,
     "zeroshot_retrieval": _retrieval,
+    "judged_retrieval": _judged,
     "zeroshot_classification": _classification,
     "pairs": _pairs,
     "foils": _foils,

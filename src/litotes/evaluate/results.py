@@ -127,6 +127,15 @@ def _retrieval(dataset: str, result: Mapping[str, Any]) -> Metrics:
     return {**recall, f"{prefix}rsum": result["rsum"]}
 
 
+def _judged(dataset: str, result: Mapping[str, Any]) -> Metrics:
+    """The names of eccv_caption; the direction at the end."""
+    recalls = ((name, way, by_k) for name in ("coco_1k", "coco_5k", "cxc") for way, by_k in result[name].items())
+    found = {f"{dataset}-{name}_r{k}-{way}": share for name, way, by_k in recalls for k, share in by_k.items()}
+    names = {"r1": "eccv_r1", "map_at_r": "eccv_map_at_r", "r_precision": "eccv_rprecision"}
+    eccv = {f"{dataset}-{names[key]}-{way}": s for way, values in result["eccv"].items() for key, s in values.items()}
+    return {**found, **eccv, f"{dataset}-coco_1k-rsum": result["rsum"]}
+
+
 def _classification(dataset: str, result: Mapping[str, Any]) -> Metrics:
     return {key: result[key] for key in ("acc1", "acc5", "mean_per_class_recall") if result[key] is not None}
 
@@ -162,6 +171,7 @@ def _selective(dataset: str, result: Mapping[str, Any]) -> Metrics:
 _NAMES: dict[str, Callable[[str, Mapping[str, Any]], Metrics]] = {
     "mcq": _mcq,
     "zeroshot_retrieval": _retrieval,
+    "judged_retrieval": _judged,
     "zeroshot_classification": _classification,
     "pairs": _pairs,
     "foils": _foils,

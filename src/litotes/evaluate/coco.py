@@ -1,0 +1,119 @@
+"""Retrieval on COCO's test set of Karpathy by all its judges: 5K, 1K in five folds with RSUM, CxC, ECCV Caption."""
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from litotes.data.coco import CocoCaptions, read_coco_captions
+from litotes.data.images import ImageFiles, Pictures
+from litotes.data.judgements import CocoJudgements, read_coco_judgements
+from litotes.data.screening import Screening
+from litotes.errors import UserError
+from litotes.evaluate.config import EvaluateConfig
+from litotes.evaluate.features import Encoder
+from litotes.evaluate.judged import judge_features, require_all, require_folds
+from litotes.evaluate.suite import Identity, Result, Suite, base_name, sha256_of_rows
+
+
+@final
+@dataclass(frozen=True)
+class JudgedRetrieval(Suite):
+    """Find captions and pictures among all of COCO's test set, judged by COCO itself, CxC and ECCV Caption.
+
+    ``pictures`` and ``image_ids`` [images]; ``captions`` and ``caption_ids`` [texts]: in any order, all that
+    ``judgements`` name and no other. Score: cosine; ties stand against the model. ``run`` gives the keys of
+    ``judge_features``: ``coco_5k``, ``coco_1k`` (the mean of five folds), ``rsum`` of the latter in percent, ``cxc``
+    and ``eccv``, by direction; and ``notes``, what must be known of the input.
+
+    Errors: ids that are not those of the judgements, a K above a fold.
+    """
+
+    name: str
+    pictures: Pictures
+    image_ids: Sequence[int]
+    captions: Sequence[str]
+    caption_ids: Sequence[int]
+    judgements: CocoJudgements
+    ks: Sequence[int] = (1, 5, 10)
+    notes: Sequence[str] = ()
+    task = "judged_retrieval"
+
+    def __post_init__(self) -> None:
+        require_all("image", self.image_ids, self.judgements.image_ids, len(self.pictures))
+        require_all("caption", self.caption_ids, self.judgements.caption_ids, len(self.captions))
+        require_folds(self.judgements, self.ks)
+
+    def identity(self) -> Identity:
+        """Rows of picture, image id, caption id and caption in the judgements' order."""
+        image = {i: number for number, i in enumerate(self.image_ids)}
+        caption = {c: number for number, c in enumerate(self.caption_ids)}
+        owner = self.judgements.original.t2i
+        rows = (
+            (base_name(self.pictures, image[owner[c][0]]), owner[c][0], c, self.captions[caption[c]])
+            for c in self.judgements.caption_ids
+        )
+        return Identity(self.pictures, len(self.captions), sha256_of_rows(rows))
+
+    def run(self, encoder: Encoder) -> Result:
+        """Every judge's measure; see the class."""
+        images, texts = encoder.encode_images(self.pictures), encoder.encode_texts(self.captions)
+        found = judge_features(images, texts, self.image_ids, self.caption_ids, self.judgements, self.ks)
+        return {**found, "notes": list(self.notes)}
+
+
+def coco_suite(path: Path, config: EvaluateConfig, screening: Screening) -> JudgedRetrieval:
+    """COCO's judges from captions with ids (``data.coco``) and a folder of judgements (``data.judgements``).
+
+    Captions beyond the judged ones (the sixth and seventh of some pictures) are left out and noted. No picture may be
+    missing or broken: every fold, gallery and judgement is of the whole set.
+    """
+    judgements = read_coco_judgements(config.coco_judgements or installed_judgements())
+    read = read_coco_captions(path)
+    judged = set(judgements.caption_ids)
+    kept = [j for j, caption in enumerate(read.caption_ids) if caption in judged]
+    pictures = ImageFiles(read.image_paths, config.images_root or path.absolute().parent, config.strip_prefix)
+    _require_pairs(path, read, judgements, kept)
+    left = screening.select("coco", pictures, [read.image_of_caption[j] for j in kept])
+    if len(left.pictures) < len(pictures):
+        raise UserError(
+            got=f"{path}: {len(pictures) - len(left.pictures)} of {len(pictures)} pictures are missing or broken",
+            expected="all pictures of the test set: folds, galleries and judgements are of the whole",
+            do="bring the pictures, or leave out --coco",
+        )
+    more = len(read.captions) - len(kept)
+    return JudgedRetrieval(
+        name="coco",
+        pictures=pictures,
+        image_ids=read.image_ids,
+        captions=[read.captions[j] for j in kept],
+        caption_ids=[read.caption_ids[j] for j in kept],
+        judgements=judgements,
+        ks=config.ks,
+        notes=[f"{more} captions that nobody judged are left out"] if more else [],
+    )
+
+
+def installed_judgements() -> Path:
+    """The data of the installed package eccv_caption, which is not imported. Errors: it is not installed."""
+    found = importlib.util.find_spec("eccv_caption")
+    if found is None or found.origin is None:
+        raise UserError(
+            got="--coco without --coco-judgements, and no package eccv_caption",
+            expected="the judgements of COCO, CxC and ECCV Caption, which are that package's data",
+            do="pip install 'litotes[coco]', or give --coco-judgements FOLDER (eccv_caption/data of the wheel)",
+        )
+    return Path(found.origin).parent / "data"
+
+
+def _require_pairs(path: Path, read: CocoCaptions, judgements: CocoJudgements, kept: Sequence[int]) -> None:
+    """Refuse a judged caption that the file gives to another image than COCO does."""
+    for j in kept:
+        caption, image = read.caption_ids[j], read.image_ids[read.image_of_caption[j]]
+        if judgements.original.t2i[caption] != (image,):
+            raise UserError(
+                got=f"{path}: caption {caption} with image {image}",
+                expected=f"image {judgements.original.t2i[caption][0]}, as COCO has it",
+                do="check the ids",
+            )
