@@ -112,6 +112,17 @@ def test_a_second_run_gives_the_same_figures_from_its_cache(model, data, tmp_pat
     assert figures(run(config)) == plain
 
 
+def test_processes_that_decode_give_the_same_figures_and_the_same_cache(model, data, tmp_path):
+    config = everything(model, data, cache=tmp_path / "cache", choice=None, negated_retrieval=None)
+    plain, seen = figures(run(config)), []
+    files = {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()}
+    for path in files:
+        path.unlink()
+    assert figures(run(replace(config, workers=2), lambda *progress: seen.append(progress))) == plain
+    assert {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()} == files
+    assert ("pictures", 12, 12) in seen
+
+
 @pytest.fixture(scope="module")
 def adapter(model, tmp_path_factory):
     """An adapter that moves the texts."""

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from litotes.backbones.preprocess import Preprocess
+from litotes.data.images import ImageFiles, Subset
 from litotes.errors import UserError
 from litotes.models.features import image_features, is_frozen, text_features
 from litotes.models.lora import adapted_layers, add_lora
@@ -31,6 +32,26 @@ def test_rows_come_in_the_order_asked_for(matcher):
     for i, text in enumerate(TEXTS):
         assert torch.allclose(texts[i], matcher.encode_texts([text])[0], atol=1e-5)
     assert torch.allclose(matcher.encode_texts(TEXTS[::-1]), texts.flip(0), atol=1e-5)
+
+
+def test_processes_that_decode_change_no_bit_and_tell_the_same_mistake(matcher, tmp_path, monkeypatch):
+    drawn = noise_pictures(11, size=40)
+    for i, picture in enumerate(drawn):
+        picture.save(tmp_path / f"{i}.png")
+    (tmp_path / "broken.png").write_bytes((tmp_path / "0.png").read_bytes()[:200])
+    files = ImageFiles([*(f"{i}.png" for i in range(11)), "broken.png"], tmp_path)
+    monkeypatch.setattr("litotes.models.matcher.PREPARED_AT_ONCE", 3)
+    rows = [*range(10, -1, -1), 4]
+    alone = matcher.encode_images(files, rows, batch_size=4)
+    assert torch.equal(alone, matcher.encode_images(drawn, rows, batch_size=4))
+    told = []
+    for workers in (0, 2):
+        matcher.workers = workers
+        assert torch.equal(matcher.encode_images(Subset(files, rows), batch_size=4), alone)
+        with pytest.raises(UserError, match=r"broken\.png cannot be read as a picture") as error:
+            matcher.encode_images(files)
+        told.append(str(error.value))
+    assert told[0] == told[1]
 
 
 def test_equal_texts_are_encoded_once(matcher):

@@ -4,11 +4,13 @@ import multiprocessing
 import os
 import re
 import signal
+from dataclasses import replace
 
 import pytest
 import torch
 from train_toys import LOOP, adapted, data, outcome, run
 
+from litotes.data.images import ImageFiles
 from litotes.errors import UserError
 from litotes.models.lora_settings import LoraSettings
 from litotes.train import checkpoint, journal
@@ -93,6 +95,14 @@ def test_worker_processes_change_nothing(whole, tmp_path):
     with pytest.raises(StopError):
         run(tmp_path, "F", config, on_step=stop_after(5))
     same(outcome(tmp_path, "F", run(tmp_path, "F", config, resume=True)), whole)
+
+
+def test_a_mistake_in_a_process_is_told_as_without_one(tmp_path):
+    (tmp_path / "cut.png").write_bytes(b"no picture")
+    files = ImageFiles(["cut.png"] * 12, tmp_path)
+    config = LoopConfig(**{**vars(LOOP), "workers": 1})
+    with pytest.raises(UserError, match=r"cut\.png cannot be read as a picture"):
+        run(tmp_path, "G", config, lora=LoraSettings(towers="vision"), quadruplets=replace(data(), pictures=files))
 
 
 def kill():

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from litotes.backbones.deviations import DEVIATIONS, WIDE_MODES, deviate, ordered_deviations
 from litotes.backbones.squash import IMAGENET_MEAN, IMAGENET_STD, squashed
+from litotes.data.images import Pictures
 from litotes.errors import UserError
 
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -142,6 +144,11 @@ class Preprocess:
 def pcmepp(size: int = 224) -> Preprocess:
     """The picture transform of PCME++'s recipe, and so of VACSR's: plain squash, ImageNet's mean and deviation."""
     return Preprocess(size, IMAGENET_MEAN, IMAGENET_STD, mode="squash")
+
+
+def prepared(preprocess: Preprocess, pictures: Pictures, indices: Sequence[int]) -> Float[Tensor, "n 3 size size"]:
+    """The pictures at ``indices``, decoded and prepared, stacked. Here, where a process loads no model to do it."""
+    return torch.stack([preprocess(pictures[i]) for i in indices])
 
 
 _SIDE_KEYS = {"shortest_edge", "height", "width"}

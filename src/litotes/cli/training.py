@@ -82,6 +82,7 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
     matcher = load_backbone(settings.model, device=settings.device, **where)
     if recipe.lora:
         adapted_blocks(matcher.encoder, recipe.lora)  # refuses those that a tower lacks
+    matcher.workers = settings.workers
     with progress_bars(screen) as progress:
         found = screening.look(matcher.preprocess, settings.workers, progress)
     train_part, held, recipe, options, questions, warnings = (

@@ -14,6 +14,9 @@ from litotes.errors import UserError
 Item = TypeVar("Item")
 Out = TypeVar("Out")
 
+_AHEAD = 4
+"""Items that each process may be ahead."""
+
 
 def in_processes(work: Callable[[Item], Out], items: Sequence[Item], workers: int) -> Iterator[Out]:
     """``work(item)`` of every item, in their order; ``workers`` processes work ahead, or none with 0.
@@ -30,7 +33,8 @@ def in_processes(work: Callable[[Item], Out], items: Sequence[Item], workers: in
         return
     loader = DataLoader(
         _Work(work, items), batch_size=None, num_workers=min(workers, len(items)), collate_fn=_as_it_is,
-        multiprocessing_context=_clean_start() if items else None, generator=torch.Generator().manual_seed(0),
+        prefetch_factor=_AHEAD if items else None, multiprocessing_context=_clean_start() if items else None,
+        generator=torch.Generator().manual_seed(0),
     )  # fmt: skip
     try:
         for result in loader:
@@ -38,7 +42,7 @@ def in_processes(work: Callable[[Item], Out], items: Sequence[Item], workers: in
                 raise result.error
             yield result
     except RuntimeError as error:
-        if "DataLoader worker" not in str(error):
+        if "DataLoader worker (pid" not in str(error):
             raise
         raise UserError(
             got=f"a process that prepares pictures ended before its work was done: {error}",

@@ -283,6 +283,7 @@ def _where(config: EvaluateConfig) -> dict[str, Any]:
 def _matcher(config: EvaluateConfig, adapter: Path | None) -> Matcher:
     require_device(config.device)
     matcher = load_backbone(config.model, device=config.device, truncation=config.truncation, **_where(config))
+    matcher.workers = config.workers
     if adapter is not None:
         load_adapter(matcher, adapter, any_base=config.any_base)
     return matcher

@@ -1,9 +1,11 @@
 """The matcher: an encoder with the tokenizer, picture transform and provenance that belong to it."""
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -11,15 +13,18 @@ from jaxtyping import Float
 from torch import Tensor
 
 import litotes
-from litotes.backbones.preprocess import Preprocess
+from litotes.backbones.preprocess import Preprocess, prepared
 from litotes.backbones.tokenizer import TextTokenizer, Truncation
 from litotes.data.images import Pictures
+from litotes.data.processes import in_processes
 from litotes.errors import UserError
 from litotes.models.clip import LEGACY_EOS, ClipEncoder, load_clip, local_folder, quiet_transformers, tensor_bytes
 from litotes.models.state_dict_file import Backbone
 from litotes.models.tensors import permit_as_usual
 
 Indices = Sequence[int]
+PREPARED_AT_ONCE = 16
+"""Pictures that a process prepares in one go."""
 
 
 class Matcher:
@@ -30,6 +35,8 @@ class Matcher:
     Training calls ``encoder`` directly, with ``pixels`` and ``tokenizer`` for its inputs. ``notes``: what a person
     should know of a model that was read from a file. ``rounded``: whether its weights were rounded like those of the
     reference loaders, ``file_sha256``: of the file that they came from; None where nobody checked or recorded it.
+    ``workers``: processes that decode and prepare pictures for ``encode_images`` while the model computes; with 0, the
+    default, that is done in between. The embeddings are the same, bit by bit.
     """
 
     def __init__(self, encoder: ClipEncoder, tokenizer: TextTokenizer, preprocess: Preprocess, name: str) -> None:
@@ -41,6 +48,7 @@ class Matcher:
         self.notes: tuple[str, ...] = ()
         self.rounded: bool | None = None
         self.file_sha256: str | None = None
+        self.workers = 0
 
     @property
     def base(self) -> str:
@@ -54,7 +62,7 @@ class Matcher:
 
     def pixels(self, pictures: Pictures, indices: Indices) -> Float[Tensor, "n c h w"]:
         """Preprocessed pictures, stacked."""
-        return torch.stack([self.preprocess(pictures[i]) for i in indices])
+        return prepared(self.preprocess, pictures, indices)
 
     @torch.no_grad()
     def encode_images(
@@ -64,12 +72,18 @@ class Matcher:
         wanted = range(len(pictures)) if indices is None else indices
         with _eval_mode(self.encoder):
             parts = [
-                self.encoder.image_features(
-                    self.pixels(pictures, wanted[i : i + batch_size]).to(self.encoder.device)
-                ).float()
-                for i in range(0, len(wanted), batch_size)
+                self.encoder.image_features(batch.to(self.encoder.device)).float()
+                for batch in self._batches(pictures, wanted, batch_size)
             ]
         return torch.cat(parts) if parts else torch.zeros(0, self.dimension)
+
+    def _batches(self, pictures: Pictures, wanted: Indices, size: int) -> Iterator[Float[Tensor, "n c h w"]]:
+        """Pixels in batches of ``size``; each is prepared in small parts, so that many processes have work."""
+        batches = [_parts(wanted[i : i + size], PREPARED_AT_ONCE) for i in range(0, len(wanted), size)]
+        every = [part for parts in batches for part in parts]
+        pixels = in_processes(partial(prepared, self.preprocess, pictures), every, self.workers)
+        for parts in batches:
+            yield torch.cat(list(itertools.islice(pixels, len(parts))))
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str], batch_size: int = 256) -> Float[Tensor, "n d"]:
@@ -152,6 +166,10 @@ class Matcher:
             permit_as_usual(file)
         self.tokenizer.save(folder)
         self.preprocess.save(folder)
+
+
+def _parts(indices: Indices, size: int) -> list[Indices]:
+    return [indices[i : i + size] for i in range(0, len(indices), size)]
 
 
 @contextmanager

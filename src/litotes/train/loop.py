@@ -300,7 +300,10 @@ class _BatchInputs(Dataset):
 
     def __getitem__(self, index: int) -> object:
         batch = self.plan[index]
-        return self.task.prepare_in(batch.indices, batch.epoch)
+        try:
+            return self.task.prepare_in(batch.indices, batch.epoch)
+        except UserError as error:
+            return error  # the loader would make a RuntimeError of it on its way out of a process
 
 
 def _as_it_is(inputs: object) -> object:
@@ -315,7 +318,10 @@ def _inputs(task: Task, config: LoopConfig, steps: int, start: int) -> Iterator[
         _BatchInputs(task, plan), batch_size=None, num_workers=config.workers, collate_fn=_as_it_is,
         generator=torch.Generator().manual_seed(config.seed),
     )  # fmt: skip
-    yield from zip(plan, loader, strict=True)
+    for batch, inputs in zip(plan, loader, strict=True):
+        if isinstance(inputs, UserError):
+            raise inputs
+        yield batch, inputs
 
 
 def _progress_bar(quiet: bool) -> Progress:
