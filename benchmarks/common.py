@@ -40,3 +40,16 @@ def median_seconds(action: Callable[[], object], repeats: int) -> float:
         action()
         times.append(time.perf_counter() - start)
     return statistics.median(times[1:])
+
+
+def best_seconds(
+    actions: dict[str, Callable[[], object]], repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
+    """The shortest time of each action; every repeat runs all of them in turn, after one that is not counted."""
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for _ in range(repeats + 1):
+        for name, action in actions.items():
+            start = clock()
+            action()
+            times[name].append(clock() - start)
+    return {name: min(taken[1:]) for name, taken in times.items()}
