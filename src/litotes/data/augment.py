@@ -1,13 +1,46 @@
 """What training changes in its examples, drawn by example and epoch alone: crops, captions' tokens, picture tokens."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool
 
+from litotes.errors import UserError
+
 Part = Literal["picture", "caption", "tokens"]
 _PARTS: tuple[Part, ...] = ("picture", "caption", "tokens")
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How much training changes its examples; the defaults are PCME++'s.
+
+    crop: least share of a side, above 0 to 1 (``crop_box``). flip: probability that a picture is mirrored. touched: of
+    each inner token of a caption (``altered_ids``). token_chance, token_part: probability that a picture loses tokens
+    before pooling, and the largest part (``kept_tokens``). 1 and four times 0 change nothing.
+    """
+
+    crop: float = 0.6
+    flip: float = 0.5
+    touched: float = 0.2
+    token_chance: float = 0.8
+    token_part: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in ("crop", "flip", "touched", "token_chance", "token_part"):
+            value = getattr(self, name)
+            low_enough = value < 1 if name == "token_part" else value <= 1
+            if not (value >= 0 and low_enough) or (name == "crop" and value == 0):
+                raise UserError(
+                    got=f"{name} = {value}", expected="a share from 0 to 1 (crop above 0, token_part below 1)",
+                    do=f"correct {name}",
+                )  # fmt: skip
+
+
+UNCHANGED = Augmentation(crop=1.0, flip=0.0, touched=0.0, token_chance=0.0, token_part=0.0)
+"""Examples as they are."""
 
 
 def example_rng(seed: int, epoch: int, example: int, part: Part) -> np.random.Generator:
@@ -40,15 +73,14 @@ def altered_ids(
 
     Source: VSE-infinity's size augmentation as PCME++ applies it to CLIP's tokens, with the shares it publishes.
     """
-    kept = [ids[0]]
-    for token, draw, other in zip(
-        ids[1:-1], rng.random(len(ids) - 2) / touched, rng.integers(len(random_ids), size=len(ids) - 2), strict=True
-    ):
-        if draw >= 1:
+    kept, inner = [ids[0]], ids[1:-1]
+    draws, others = rng.random(len(inner)), rng.integers(len(random_ids), size=len(inner))
+    for token, draw, other in zip(inner, draws, others, strict=True):
+        if draw >= touched:
             kept.append(token)
-        elif draw < 0.5:
+        elif draw < 0.5 * touched:
             kept.append(mask)
-        elif draw < 0.6:
+        elif draw < 0.6 * touched:
             kept.append(random_ids[other])
     return [*kept, ids[-1]]
 

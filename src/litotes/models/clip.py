@@ -90,6 +90,12 @@ class ClipEncoder(nn.Module):
         return int(config.vision_config.hidden_size), int(config.text_config.hidden_size)
 
     @property
+    def image_token_count(self) -> int:
+        """Tokens of a picture: the class token and one a patch."""
+        config = self.clip.config.vision_config
+        return 1 + (int(config.image_size) // int(config.patch_size)) ** 2
+
+    @property
     def scale(self) -> Tensor:
         """exp(logit_scale), the factor on the cosine that the model was trained with (1 / temperature)."""
         return self.clip.logit_scale.exp()

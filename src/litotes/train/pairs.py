@@ -22,7 +22,7 @@ from litotes.models.matcher import Matcher
 from litotes.models.pair_adapter import PairModel
 from litotes.objectives.diagnostics import PairDiagnostics, joined
 from litotes.train.pair_objectives import PairMethod, PairObjective
-from litotes.train.plan import epoch_order
+from litotes.train.plan import epoch_order, step_seed
 from litotes.train.task import Task, Terms
 
 
@@ -135,7 +135,7 @@ class FrozenPairs(Task[PairBatch]):
 
     def begin_step(self, step: int) -> None:
         """Put the source of what is drawn to where step ``step`` begins."""
-        self._generator.manual_seed(_seed_of(self._method.seed, step))
+        self._generator.manual_seed(step_seed(self._method.seed, step))
 
     def identity(self) -> dict[str, object]:
         """Features, rows, model and loss."""
@@ -157,11 +157,6 @@ class FrozenPairs(Task[PairBatch]):
             parts.append(self._objective.diagnose(batch.images, batch.texts, batch.positives, self._generator))
         known = [part for part in parts if part is not None]
         return joined(known) if known else None
-
-
-def _seed_of(seed: int, step: int) -> int:
-    """A seed for each step, unlike that of any other seed and step."""
-    return int(np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def _require_finite(what: str, features: Tensor, names: Sequence[str]) -> None:

@@ -49,6 +49,11 @@ def epoch_order(examples: int, seed: int, epoch: int) -> np.ndarray:
     return np.random.default_rng([seed, epoch]).permutation(examples)
 
 
+def step_seed(seed: int, step: int) -> int:
+    """A seed for each step, unlike that of any other seed and step."""
+    return int(np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
 @dataclass(frozen=True)
 class Batch:
     """The examples of one step. ``step`` counts from 0 over all epochs."""

@@ -1,0 +1,177 @@
+"""Training a model of pair scores together with the backbone under it: VACSR's retrieval recipe."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from litotes.backbones.squash import random_crop
+from litotes.config import record
+from litotes.data.augment import UNCHANGED, Augmentation, altered_ids, example_rng, kept_tokens
+from litotes.data.noise import noise_sha256
+from litotes.data.pairs import CaptionedPictures, Codes, KnownPairs, codes
+from litotes.errors import UserError
+from litotes.models.clip import text_lengths
+from litotes.models.matcher import Matcher
+from litotes.models.pair_backbone import PairBackbone
+from litotes.train.loop import LoopConfig
+from litotes.train.optim import BackboneRates, ParameterGroup, backbone_groups
+from litotes.train.pair_objectives import PairMethod, PairObjective
+from litotes.train.plan import step_seed
+from litotes.train.task import Task, Terms
+
+RECIPE = LoopConfig(
+    batch_size=128, epochs=25, lr=5e-4, weight_decay=1e-4, warmup=0, schedule="step", drop_epochs=(15,),
+    ramp_epoch=2, optimizer="adamp", clip_norm=2.0,
+)  # fmt: skip
+"""VACSR's run on COCO: what the paper states, and what it inherits from PCME++'s published configuration.
+
+The picture tower rests in epochs 0 and 1 (``BackboneRates``), and in epoch 2 the loss is ramped up."""
+
+
+class RawPairBatch(NamedTuple):
+    """b rows: pixels, token ids, which image tokens are pooled, and which pictures and captions belong together."""
+
+    pixels: Float[Tensor, "b c h w"]
+    ids: Int[Tensor, "b length"]
+    kept: Bool[Tensor, "b tokens"]
+    positives: Bool[Tensor, "b b"]
+
+
+class BackbonePairs(Task[RawPairBatch]):
+    """Rows of pictures and captions; the model of pair scores and the backbone that gives its features are trained.
+
+    A batch holds b rows, with all b x b pairs of their pictures and captions; what counts as right is as in
+    ``FrozenPairs``. In an epoch each row is changed by ``augmentation``, drawn by seed, epoch and row alone, and what
+    the loss draws depends on seed and step alone: neither worker processes nor a resumed run change a draw.
+
+    matcher: tokenizer and picture transform (``pcmepp`` in the recipe) of the backbone's encoder. owners: the picture
+    of each caption as the training is to see it (``data.noise``); by default the data's own. rates: of the towers
+    against the run's, and how long the picture tower rests. method: what ``objective`` was made of; its seed is that of
+    all draws.
+    Errors: an adapter of another width than the backbone's features; a backbone of another encoder than the matcher's;
+    data without any wrong pair.
+    """
+
+    def __init__(
+        self, matcher: Matcher, backbone: PairBackbone, data: CaptionedPictures, objective: PairObjective,
+        method: PairMethod, *, owners: Codes | None = None, rates: BackboneRates | None = None,
+        augmentation: Augmentation | None = None,
+    ) -> None:  # fmt: skip
+        if backbone.encoder is not matcher.encoder:
+            raise ValueError("the backbone has another encoder than the matcher")
+        if method.kind != "cosine" and method.adapter.features != backbone.dimension:
+            raise UserError(
+                got=f"an adapter for features of {method.adapter.features} numbers on a backbone of "
+                f"{backbone.dimension}",
+                expected="one and the same width",
+                do="give both the same number of features",
+            )
+        self.name = method.method
+        self._matcher, self._backbone, self._data = matcher, backbone, data
+        self._objective, self._method = objective, method
+        self._rates = rates or BackboneRates()
+        self._augmentation = augmentation or Augmentation()
+        self._seen = data.owners if owners is None else owners
+        self._known = KnownPairs(data.contents()[self._seen], codes(data.captions))
+        if not self._known.tells_apart():
+            raise UserError(
+                got=f"{len(data)} pairs of which every caption is right for every picture",
+                expected="at least two pictures with captions of their own",
+                do="give more pictures, with captions that tell them apart",
+            )
+        tokenizer = matcher.tokenizer
+        self._mask = tokenizer.id_of("M")
+        self._words = [i for i in range(tokenizer.vocabulary_size) if i not in (tokenizer.bos, tokenizer.eos)]
+        self._module = nn.ModuleDict({"backbone": backbone, "adapter": objective.module})
+        self._generator = torch.Generator(device=matcher.encoder.device)
+        # Of the weights as they are now: training changes them, and a resumed run starts from these.
+        self._start = {"model": matcher.fingerprint, "heads": _weights_sha256(backbone.image_head, backbone.text_head)}
+        self.begin_step(0)
+
+    @property
+    def module(self) -> nn.Module:
+        """Backbone and model of pair scores."""
+        return self._module
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def prepare(self, indices: Sequence[int]) -> RawPairBatch:
+        """Some rows as they are."""
+        return self._prepared(indices, 0, UNCHANGED)
+
+    def prepare_in(self, indices: Sequence[int], epoch: int) -> RawPairBatch:
+        """Some rows as training sees them in an epoch."""
+        return self._prepared(indices, epoch, self._augmentation)
+
+    def terms(self, batch: RawPairBatch) -> Terms:
+        """The loss, its parts, and the state of the distribution."""
+        device = self._matcher.encoder.device
+        image, text = self._backbone(batch.pixels.to(device), batch.ids.to(device), batch.kept.to(device))
+        return self._objective.terms(image, text, batch.positives.to(device), self._generator)
+
+    def begin_step(self, step: int) -> None:
+        """Put the source of what the loss draws to where step ``step`` begins."""
+        self._generator.manual_seed(step_seed(self._method.seed, step))
+
+    def groups(self, weight_decay: float) -> list[ParameterGroup]:
+        """By tower and block, heads and adapter."""
+        heads = (self._backbone.image_head, self._backbone.text_head)
+        return backbone_groups(self._module, self._backbone.encoder, self._rates, weight_decay, heads)
+
+    def identity(self) -> dict[str, object]:
+        """Backbone as it was at the start, rows, changes, rates, model and loss."""
+        return {
+            **self._start,
+            "rows": f"{self._data.fingerprint()} {noise_sha256(self._seen)}",
+            "augmentation": record(self._augmentation),
+            "rates": record(self._rates),
+            "kind": self._method.kind,
+            "adapter": record(self._method.adapter),
+            "objective": self._method.objective_record(),
+        }
+
+    def _prepared(self, indices: Sequence[int], epoch: int, changes: Augmentation) -> RawPairBatch:
+        rows = list(indices)
+        pixels = torch.stack([self._pixels(row, epoch, changes) for row in rows])
+        count, seed = self._matcher.encoder.image_token_count, self._method.seed
+        kept = [
+            kept_tokens(count, example_rng(seed, epoch, row, "tokens"), changes.token_chance, changes.token_part)
+            for row in rows
+        ]
+        positives = torch.from_numpy(self._known.matrix(rows))
+        return RawPairBatch(pixels, self._ids(rows, epoch, changes), torch.from_numpy(np.stack(kept)), positives)
+
+    def _pixels(self, row: int, epoch: int, changes: Augmentation) -> Float[Tensor, "c h w"]:
+        rng = example_rng(self._method.seed, epoch, row, "picture")
+        picture = random_crop(self._data.pictures[int(self._seen[row])], rng, changes.crop)
+        pixels = self._matcher.preprocess(picture)
+        return pixels.flip(-1) if rng.random() < changes.flip else pixels
+
+    def _ids(self, rows: list[int], epoch: int, changes: Augmentation) -> Int[Tensor, "b length"]:
+        whole = self._matcher.tokenizer([self._data.captions[row] for row in rows])
+        changed = [
+            altered_ids(
+                ids[:length].tolist(), self._mask, self._words,
+                example_rng(self._method.seed, epoch, row, "caption"), changes.touched,
+            )
+            for row, ids, length in zip(rows, whole, text_lengths(whole).tolist(), strict=True)
+        ]  # fmt: skip
+        padded = torch.zeros(len(rows), max(map(len, changed)), dtype=whole.dtype)
+        for place, ids in enumerate(changed):
+            padded[place, : len(ids)] = torch.tensor(ids)
+        return padded
+
+
+def _weights_sha256(*modules: nn.Module) -> str:
+    digest = hashlib.sha256()
+    for module in modules:
+        for name, tensor in module.state_dict().items():
+            digest.update(name.encode())
+            digest.update(tensor.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
