@@ -87,7 +87,7 @@ def test_lists_that_are_too_short_are_told(small):
 
 def test_ids_that_are_not_those_judged_are_refused(small):
     images, captions, _, judgements = small
-    with pytest.raises(UserError, match="9 embeddings with 10 image ids"):
+    with pytest.raises(UserError, match="9 images with 10 image ids"):
         judge_features(torch.rand(9, 3), torch.rand(20, 3), images, captions, judgements, KS)
     with pytest.raises(UserError, match="1 of the judged ones missing"):
         judge_features(torch.rand(10, 3), torch.rand(20, 3), images, [*captions[1:], 5], judgements, KS)
