@@ -27,6 +27,7 @@ PREFIXES = ("module.", "_orig_mod.", "model.")
 _DO_AGAIN = "download or copy it again, and compare its size with the source's"
 _DO_SAVE = "where it was made, save model.state_dict() alone, best with safetensors.torch.save_file"
 _LFS = b"version https://git-lfs"
+_ZIP = b"PK\x03\x04"
 
 
 _PATHS = ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")
@@ -91,6 +92,35 @@ def read_tensor_file(source: str | Path, sha256: str | None = None) -> TensorFil
     when it would run code; when it holds no weights, or weights in two places.
     """
     path = Path(source)
+    start = _start(path)
+    require_hash(path, sha256)
+    if start[8:9] == b"{":
+        return _unwrapped(path, _safetensors(path), scripted=False)
+    if start.startswith(_ZIP):
+        _require_whole_archive(path)
+        if is_torchscript(path):
+            return _unwrapped(path, read_torchscript(path), scripted=True)
+        return _unwrapped(path, _torch_load(path, mapped=True), scripted=False)
+    return _unwrapped(path, _torch_load(path, mapped=False), scripted=False)
+
+
+def read_torch_file(source: str | Path) -> object:
+    """What ``torch.save`` wrote: tensors, on the CPU, in whatever dictionaries and lists of numbers and words.
+
+    For files that are no state dict; as in ``read_tensor_file``, nothing in it is run. Edges: torch reads safetensors
+    too, as tensors by their names. Errors: a file that is missing, empty, cut, a git-lfs pointer, a TorchScript archive
+    or of no known kind, or that would run code.
+    """
+    path = Path(source)
+    if _start(path).startswith(_ZIP):
+        _require_whole_archive(path)
+        if is_torchscript(path):
+            raise UserError(got=f"{path}, a TorchScript archive", expected="a file of torch.save", do=_DO_AGAIN)
+    return _torch_load(path, mapped=False)
+
+
+def _start(path: Path) -> bytes:
+    """The first bytes of a file that has some and is no git-lfs pointer."""
     _require_content(path)
     with path.open("rb") as stream:
         start = stream.read(max(9, len(_LFS)))
@@ -100,15 +130,7 @@ def read_tensor_file(source: str | Path, sha256: str | None = None) -> TensorFil
             expected="the file that the pointer stands for",
             do="run git lfs pull in its repository, or download the file itself",
         )
-    require_hash(path, sha256)
-    if start[8:9] == b"{":
-        return _unwrapped(path, _safetensors(path), scripted=False)
-    if start.startswith(b"PK\x03\x04"):
-        _require_whole_archive(path)
-        if is_torchscript(path):
-            return _unwrapped(path, read_torchscript(path), scripted=True)
-        return _unwrapped(path, _torch_load(path, mapped=True), scripted=False)
-    return _unwrapped(path, _torch_load(path, mapped=False), scripted=False)
+    return start
 
 
 def _require_content(path: Path) -> None:

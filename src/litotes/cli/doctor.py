@@ -19,7 +19,7 @@ class Settings:
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says
     round_like_reference: of a file, round weights to float16 as the reference loaders do; off by default
     sha256: refuse another file, or a folder with another model.safetensors; not checked by default
-    adapter: folder of a LoRA adapter to mount; none by default
+    adapter: LoRA adapter to mount, a PEFT folder or CLIP-LoRA's own file (with --any-base); none by default
     any_base: take an adapter that does not name its base model
     device: torch device
     allow_network: let --model be a hub id that is downloaded

@@ -13,8 +13,8 @@ class Settings:
     format: "hf", a folder for transformers and for every command here; "openai", a safetensors file in the naming of
         OpenAI's CLIP, LongCLIP, HiMo-CLIP and SmartCLIP; "open_clip", a folder for open_clip
     output: what to write, a name that is not there yet
-    adapter: folder of a LoRA adapter to merge into the model; given several times, the adapters, of one base, are
-        summed; none by default
+    adapter: LoRA adapter to merge into the model, a PEFT folder or CLIP-LoRA's own file (with --any-base); given
+        several times, the adapters, of one base, are summed; none by default
     alpha: how far to go from the base (0) to the adapted model (1), by the weights
     any_base: take an adapter that does not name its base model; off by default
     """

@@ -20,7 +20,7 @@ class EvaluateConfig:
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says.
     round_like_reference: of a file, round weights to float16 as the reference loaders do; off by default.
     sha256: refuse another file, or a folder with another model.safetensors; not checked by default.
-    adapter: folder of a LoRA adapter to mount on the model; none by default.
+    adapter: LoRA adapter to mount, a PEFT folder or CLIP-LoRA's own file (with --any-base); none by default.
     any_base: take an adapter that does not name its base model; off by default.
     adapted_only: with an adapter, leave out the base, which is measured beside it otherwise; half the time.
     choice: multiple-choice questions in NegBench's columns (image_path, correct_answer, caption_0 ...).

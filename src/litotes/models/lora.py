@@ -16,6 +16,7 @@ from torch import Tensor
 
 from litotes.errors import UserError
 from litotes.models.clip import ClipEncoder
+from litotes.models.clip_lora import read_clip_lora
 from litotes.models.lora_settings import ALL_LINEAR, TOWERS, LoraSettings, block_indices, describe, layers_said
 from litotes.models.matcher import Matcher
 from litotes.models.tensors import save_tensors
@@ -83,20 +84,25 @@ def save_adapter(matcher: Matcher, settings: LoraSettings, folder: Path) -> None
 
 
 def load_adapter(matcher: Matcher, folder: str | Path, *, any_base: bool = False) -> LoraSettings:
-    """Mount a saved adapter for inference and return its settings.
+    """Mount a saved adapter, a PEFT folder or CLIP-LoRA's own file, for inference and return its settings.
 
     The adapter must name this base by its hash; one written by another tool names none and needs ``any_base``. Every
     weight of the file must fit a layer and every layer that the adapter names must find its weights: an adapter that
     would load as nothing, or by half, is refused, before the model is touched. The two key prefixes that other tools
     write (``module.`` in front, or no ``base_model.model.``) are understood. Of PEFT's options those of
     ``LoraSettings`` are applied; an adapter that uses another (DoRA, another rank in some layers, ...) is refused.
+    A file of CLIP-LoRA (``read_clip_lora``) names no base, so it needs ``any_base``.
     """
     folder, encoder = Path(folder), matcher.encoder
     _require_bare(encoder)
-    config = _read_config(folder)
-    _require_base(matcher, config, folder, any_base)
-    weights = _read_weights(folder)
-    settings = _settings_of(encoder, config, weights, folder)
+    if folder.is_file():
+        _require_any_base(folder, any_base)
+        settings, weights = read_clip_lora(folder, {tower: _count(encoder, tower) for tower in TOWERS["both"]})
+    else:
+        config = _read_config(folder)
+        _require_base(matcher, config, folder, any_base)
+        weights = _read_weights(folder)
+        settings = _settings_of(encoder, config, weights, folder)
     _require_complete(encoder, settings, weights, folder)
     add_lora(encoder, settings)
     layers = adapted_layers(encoder)
@@ -172,12 +178,14 @@ def _base_sizes(encoder: ClipEncoder) -> dict[str, object]:
 
 
 def require_adapter_files(folder: Path) -> None:
-    """Refuse a folder that holds no adapter, without reading it."""
+    """Refuse a folder that holds no adapter, without reading it; a file can be one of CLIP-LoRA."""
+    if folder.is_file():
+        return
     missing = [name for name in (_CONFIG, _WEIGHTS) if not (folder / name).is_file()]
     if missing:
         raise UserError(
             got=f"{folder} without {' and '.join(missing)}",
-            expected="an adapter folder as PEFT writes it",
+            expected="an adapter: a folder as PEFT writes it, or CLIP-LoRA's own file",
             do="check the path of the adapter",
         )
 
@@ -231,16 +239,20 @@ def _tensors(path: Path) -> dict[str, Tensor]:
         ) from error
 
 
-def _require_base(matcher: Matcher, config: dict, folder: Path, any_base: bool) -> None:
-    side = folder / SIDE_FILE
-    if not side.is_file():
-        if any_base:
-            return
+def _require_any_base(adapter: Path, any_base: bool) -> None:
+    if not any_base:
         raise UserError(
-            got=f"{folder}, an adapter without {SIDE_FILE}, so of an unknown base",
+            got=f"{adapter}, an adapter without {SIDE_FILE}, so of an unknown base",
             expected="an adapter that names its base by hash",
             do="say any_base (--any-base) if you are sure that it belongs to this model",
         )
+
+
+def _require_base(matcher: Matcher, config: dict, folder: Path, any_base: bool) -> None:
+    side = folder / SIDE_FILE
+    if not side.is_file():
+        _require_any_base(folder, any_base)
+        return
     record = _json(side)
     if record["base_sha256"] != matcher.base:
         raise UserError(
