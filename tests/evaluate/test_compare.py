@@ -152,6 +152,7 @@ def test_main_measures_are_told_of_each_model():
     records = {"base": {"suites": {"valse": result}}, "adapted": {"suites": {"valse": result}}}
     part = Difference(("accuracy", "all"), 4, 0.5, 0.5, -0.1, 0.1, 1.0, 0, 0)
     told = significance(records, {"adapted": {"valse": [part]}})
-    assert list(told) == ["adapted"]
-    assert told["adapted"][0].startswith("VALSE, all, 4: ±0.0 points, which may be chance")
-    assert significance(records, {"adapted": {}}) == {}
+    ((suite, label, sentence),) = told
+    assert (suite, label) == ("valse", "adapted")
+    assert sentence.startswith("VALSE, all, 4: ±0.0 points, which may be chance")
+    assert significance(records, {"adapted": {}}) == []

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,10 @@ def run(settings: Settings) -> None:
 
     from litotes.errors import UserError
     from litotes.evaluate.command import figures_table
+    from litotes.evaluate.kept import kept_answers
+    from litotes.evaluate.pages import singles
     from litotes.evaluate.published import published_record
-    from litotes.evaluate.reading import read_records
+    from litotes.evaluate.reading import read_results
     from litotes.evaluate.report import require_same_questions, write_comparison_report
     from litotes.places import require_file_place
 
@@ -44,20 +47,26 @@ def run(settings: Settings) -> None:
         )
     for place in (page, told):
         require_file_place(place)
-    records = read_records(settings.results)
+    found = read_results(settings.results)
+    records: dict[str, Any] = {label: result.record for label, result in found.items()}
     require_same_questions(records)
-    notes = []
+    kept = kept_answers(found)
+    notes = kept.notes
     if settings.published:
         asked = {name: result for record in records.values() for name, result in record["suites"].items()}
         row = published_record(settings.published, asked)
         records = {"published figures": row, **records}
+        kept = kept._replace(compared={})
         notes = [
             f"The published figures are those of {row['model']} in {row['source']}. "
             "Activation, precision and picture preparation there may differ from those named below."
         ]
-    screen = Console()
-    screen.print(figures_table(records, settings.title))
+    screen, shown = Console(), singles(records, kept)
+    screen.print(figures_table(records, settings.title, kept.compared))
+    for sentences in shown.told.values():
+        for sentence in sentences:
+            screen.print(sentence, highlight=False, markup=False)
     for note in notes:
         screen.print(f"note: {note}", highlight=False, markup=False)
-    write_comparison_report(page, told, records, settings.title, notes)
+    write_comparison_report(page, told, records, settings.title, notes, singles=shown)
     screen.print(f"written to {page} and {told}", highlight=False, soft_wrap=True)

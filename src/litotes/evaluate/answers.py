@@ -75,7 +75,7 @@ def pictured(pictures: Pictures, index: int) -> dict[str, Any]:
 
 def is_picture(digest: str, asked: Mapping[str, Any]) -> bool:
     """Whether a picture of this SHA-256 is the one that was asked."""
-    return digest[:_DIGEST] == asked["picture_digest"]
+    return digest[:_DIGEST] == asked.get("picture_digest")
 
 
 def answers_path(result: Path) -> Path:

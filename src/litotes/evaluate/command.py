@@ -160,8 +160,8 @@ def print_record(record: Mapping[str, Any], screen: Console) -> None:
         found = _differences(record)
         for sentence in outcome(record["suites"], record["base"]["suites"], found):
             screen.print(sentence, highlight=False, markup=False)
-        for sentence in significance(records, {"adapted": found}).get("adapted", ()):
-            screen.print(f"  {sentence}", highlight=False, markup=False)
+        for told in significance(records, {"adapted": found}):
+            screen.print(f"  {told.sentence}", highlight=False, markup=False)
     for note in _notes_of_all(records):
         screen.print(f"note: {note}", highlight=False, markup=False)
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from litotes.errors import UserError
 from litotes.evaluate.report import sections
@@ -11,7 +11,19 @@ from litotes.evaluate.report import sections
 MAX_BYTES = 1 << 28
 
 
+class Found(NamedTuple):
+    """A model's record, and the folder of the file that it stands in."""
+
+    record: dict[str, Any]
+    folder: Path
+
+
 def read_records(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """The records of result files by label; see ``read_results``."""
+    return {label: found.record for label, found in read_results(paths).items()}
+
+
+def read_results(paths: Sequence[Path]) -> dict[str, Found]:
     """The records of result files by label, in the order of the files; a base before what was adapted from it.
 
     ``paths``: what ``litotes evaluate`` wrote, or the report.json of ``litotes train``. Labels: of one file "base" and
@@ -21,7 +33,7 @@ def read_records(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
 
     Errors: a file that is not there, is no JSON, or no whole result; two files of one name.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Found] = {}
     for path in paths:
         for label, record in _models(path).items():
             name = (label or _name(path)) if len(paths) == 1 else _label(path, label)
@@ -31,8 +43,8 @@ def read_records(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
                     expected="every file with a name of its own, since the names head the columns",
                     do="rename one of them",
                 )
-            if not any(_is_same(record, other) for other in found.values()):
-                found[name] = record
+            if not any(_is_same(record, other.record) for other in found.values()):
+                found[name] = Found(record, path.parent)
     return found
 
 

@@ -24,8 +24,9 @@ class Cell:
     """A figure of one model: ``text`` as printed; ``bar``, its share of the whole row's scale, 0-1 or None.
 
     ``difference``: from the first model, as printed ("" for the first model itself); ``verdict``: "better", "worse",
-    "same", or "" where neither direction is better. ``reach``: the 95 % interval of the difference, as printed, where
-    both models' answers are there; ``interval``: Wilson's of the figure itself, where it is a share with one.
+    "same", "unsure" where the interval of the difference holds zero, or "" where neither direction is better.
+    ``reach``: the 95 % interval of the difference, as printed, where both models' answers are there; ``interval``:
+    Wilson's of the figure itself, where it is a share with one.
     """
 
     text: str
@@ -38,12 +39,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One measure, one cell a model. ``main`` marks the measures that a headline takes; ``path``: its place."""
+    """One measure, one cell a model. ``main`` marks the measures that a headline takes.
+
+    ``path``, ``interval``: places of the figure and of its interval in a suite's result.
+    """
 
     label: str
     cells: tuple[Cell, ...]
     main: bool = False
     path: tuple[str, ...] = ()
+    interval: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,24 @@ class Adaptation:
     curves: tuple[tuple[str, str, str], ...]
 
 
+@dataclass(frozen=True)
+class Singles:
+    """What is shown of single answers, see ``evaluate.pages``.
+
+    compared: by label, what a model differs in from the first. By suite: told, the same in sentences; charts of its
+    figures; wrong, a table a model of what it chose; examples, questions to look at.
+    """
+
+    compared: Mapping[str, Differences]
+    told: Mapping[str, Sequence[str]]
+    charts: Mapping[str, Sequence[Any]]
+    wrong: Mapping[str, Sequence[Any]]
+    examples: Mapping[str, Any]
+
+
+_NO_SINGLES = Singles({}, {}, {}, {}, {})
+
+
 def write_comparison_report(
     path_html: Path,
     path_json: Path,
@@ -105,28 +128,40 @@ def write_comparison_report(
     title: str = "Before and after",
     notes: Sequence[str] = (),
     adaptation: Adaptation | None = None,
+    singles: Singles = _NO_SINGLES,
 ) -> None:
     """Write models side by side: a self-contained page, and all their records as JSON.
 
     ``records``: by label ("base", "adapted", ...) what ``result_record`` gives; the first is what the others are
     compared with. A suite or figure that one of them lacks shows as a dash. Percent and degrees with one decimal,
     differences in points with their sign. ``notes``: sentences that a reader must know, such as what was not measured.
-    The JSON holds ``models`` -> label -> record, ``notes`` and, where it is given, ``adaptation`` without its pictures.
+    ``singles``: what single answers show. The JSON holds ``models`` -> label -> record, ``notes`` and, where they are
+    given, ``adaptation`` without its pictures and ``differences`` -> label -> suite -> those of ``singles``.
 
     Errors: no record; models that were asked different questions under the same suite's name.
     """
     require_same_questions(records)
+    shown = sections(records, singles.compared)
     page = _environment().get_template("comparison.html.j2").render(
         title=title,
         labels=list(records),
         records=records,
         notes=notes,
         adaptation=adaptation,
-        sections=sections(records),
-        headlines=[row for section in sections(records) for row in section.rows if row.main],
+        sections=shown,
+        headlines=[row for section in shown for row in section.rows if row.main],
         facts=facts(records),
+        singles=singles,
     )  # fmt: skip
-    told = {"adaptation": {"outcome": adaptation.outcome, **dict(adaptation.facts)}} if adaptation else {}
+    told: dict[str, Any] = {}
+    if adaptation:
+        told["adaptation"] = {"outcome": adaptation.outcome, **dict(adaptation.facts)}
+    compared = {
+        label: {suite: [part._asdict() for part in parts] for suite, parts in suites.items()}
+        for label, suites in singles.compared.items()
+    }
+    if compared:
+        told["differences"] = compared
     write_json(path_json, {"models": dict(records), "notes": list(notes), **told})
     write_text(path_html, page)
 
@@ -158,21 +193,23 @@ def row_of(
     scale = kind.scale or max((abs(value) for value in values if value is not None), default=0.0) or 1.0
     cells = [_cell(value, values[0] if i else None, kind, scale) for i, value in enumerate(values)]
     if measure.interval:
-        ends = [_at(result, measure.interval) for result in results]
+        ends = [value_at(result, measure.interval) for result in results]
         cells = [replace(cell, interval=_ends(pair)) for cell, pair in zip(cells, ends, strict=True)]
     if differences is not None:
-        cells = [replace(cell, reach=_reach(part, kind)) for cell, part in zip(cells, differences, strict=True)]
-    return Row(measure.label, tuple(cells), measure.main, measure.path)
+        cells = [_with_reach(cell, part, kind) for cell, part in zip(cells, differences, strict=True)]
+    return Row(measure.label, tuple(cells), measure.main, measure.path, measure.interval)
 
 
 def _ends(interval: Sequence[float] | None) -> str:
     return "" if interval is None else "–".join(f"{100 * end:.1f}" for end in interval)
 
 
-def _reach(difference: Difference | None, kind: _Kind) -> str:
+def _with_reach(cell: Cell, difference: Difference | None, kind: _Kind) -> Cell:
     if difference is None:
-        return ""
-    return f"{signed(kind.factor * difference.low)} to {signed(kind.factor * difference.high)}"
+        return cell
+    reach = f"{signed(kind.factor * difference.low)} to {signed(kind.factor * difference.high)}"
+    by_chance = cell.verdict in ("better", "worse") and difference.low <= 0 <= difference.high
+    return replace(cell, reach=reach, verdict="unsure" if by_chance else cell.verdict)
 
 
 def signed(value: float, decimals: int = 1) -> str:
@@ -198,11 +235,12 @@ def _cell(value: float | None, base: float | None, kind: _Kind, scale: float) ->
 
 
 def _number_at(result: Record | None, path: tuple[str, ...]) -> float | None:
-    value = _at(result, path)
+    value = value_at(result, path)
     return None if value is None else float(value)
 
 
-def _at(result: Record | None, path: tuple[str, ...]) -> Any:  # noqa: ANN401 (whatever a result holds)
+def value_at(result: Record | None, path: tuple[str, ...]) -> Any:  # noqa: ANN401 (whatever a result holds)
+    """What stands at a place of a result; None where nothing does."""
     value: Any = result
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -231,7 +269,7 @@ def _mcq(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     return _titled("Multiple choice on negation", name, "mcq"), note, [*rows, total, *controls]
 
 
-_INTERVALS = " Below a share stands its 95 % interval (Wilson)."
+_INTERVALS = " Beside a share stands its 95 % interval (Wilson)."
 _CONTROLS = {
     "another_picture": "Control: all, asked of another picture",
     "no_picture": "Control: all, asked of no picture (their mean)",

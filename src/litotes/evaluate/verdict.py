@@ -60,17 +60,27 @@ def losses(model: Suites, base: Suites) -> list[str]:
     return [change.text for change in _changed(model, base, _ELSEWHERE, {}) if not change.rose]
 
 
-def significance(records: Mapping[str, Record], compared: Mapping[str, Differences]) -> dict[str, list[str]]:
-    """By label, what a model differs in from the first in each main measure, with how far chance could reach.
+class Told(NamedTuple):
+    """In what a model differs from the first in a suite, in a sentence or two."""
+
+    suite: str
+    label: str
+    sentence: str
+
+
+def significance(records: Mapping[str, Record], compared: Mapping[str, Differences]) -> list[Told]:
+    """What each model differs in from the first in each main measure, with how far chance could reach.
 
     ``compared``: by label, of the models whose single answers can be compared with the first one's.
     """
-    found: dict[str, list[str]] = {label: [] for label in compared}
-    for section in sections(records):
-        for row in (row for row in section.rows if row.main):
-            for label, parts in compared.items():
-                found[label] += [in_words(row.label, p) for p in parts.get(section.suite, ()) if p.path == row.path]
-    return {label: sentences for label, sentences in found.items() if sentences}
+    return [
+        Told(section.suite, label, in_words(row.label, part))
+        for section in sections(records)
+        for row in section.rows
+        for label, suites in compared.items()
+        for part in suites.get(section.suite, ())
+        if row.main and part.path == row.path
+    ]
 
 
 def in_words(label: str, difference: Difference) -> str:

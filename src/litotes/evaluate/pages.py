@@ -1,0 +1,30 @@
+"""What a page shows of single answers: comparisons, charts, what was chosen wrongly, questions to look at."""
+
+from litotes.evaluate.charts import Chart, interval_bars, recall_curves, wrong_choices
+from litotes.evaluate.examples import examples
+from litotes.evaluate.kept import Kept
+from litotes.evaluate.report import Records, Singles, sections
+from litotes.evaluate.verdict import significance
+
+
+def singles(records: Records, kept: Kept) -> Singles:
+    """All that can be shown of these models; a suite of which nothing can be shown is left out."""
+    charts: dict[str, list[Chart]] = {}
+    wrong, questions = {}, {}
+    for section in sections(records):
+        suite = section.suite
+        bars = interval_bars(section, records)
+        searches = {label: said[suite] for label, said in kept.answers.items() if _is_search(said.get(suite))}
+        curves = recall_curves(searches, list(records)) if searches else []
+        charts[suite] = [*([bars] if bars else []), *curves]
+        tables = (wrong_choices(record["suites"].get(suite, {}), label) for label, record in records.items())
+        wrong[suite] = [table for table in tables if table]
+        questions[suite] = examples(kept.answers, suite, kept.roots.get(suite))
+    told: dict[str, list[str]] = {}
+    for part in significance(records, kept.compared):
+        told.setdefault(part.suite, []).append(f"{part.label}, {part.sentence}" if len(records) > 2 else part.sentence)
+    return Singles(kept.compared, told, charts, wrong, {suite: found for suite, found in questions.items() if found})
+
+
+def _is_search(said: object) -> bool:
+    return isinstance(said, list) and bool(said) and "rank" in said[0].given
