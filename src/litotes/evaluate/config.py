@@ -30,8 +30,10 @@ class EvaluateConfig:
         set by all its judges (5K, 1K with RSUM, CxC, ECCV Caption), for which every picture must be there.
     coco_judgements: folder of their judgements, eccv_caption/data; by default that of the installed package
         (pip install 'litotes[coco]').
-    classification: a folder of class folders, or a table (filepath, caption) whose different captions are the
-        classes.
+    classification: a folder of class folders, one of CIFAR's binary version, or a table (filepath, caption) whose
+        different captions are the classes.
+    classnames: file of class names for class folders, one a line or "n01440764 tench" a line, or JSON; by default the
+        folders' own names.
     valse: VALSE's file of true and false texts, such as existence.json.
     sugarcrepe: a split of SugarCrepe or SugarCrepe++ in JSON, or a folder of splits, each reported and averaged.
     negrefcocog: NegRefCOCOg.json, two boxes of one picture for each phrase.
@@ -72,6 +74,7 @@ class EvaluateConfig:
     coco: Path | None = None
     coco_judgements: Path | None = None
     classification: Path | None = None
+    classnames: Path | None = None
     valse: Path | None = None
     sugarcrepe: Path | None = None
     negrefcocog: Path | None = None
@@ -107,6 +110,7 @@ class EvaluateConfig:
                 do="give for instance --ks 1,5,10",
             )
         for option, given, needed, other in (
+            ("--classnames", self.classnames, "--classification", self.classification),
             ("--templates", self.templates, "--classification", self.classification),
             ("--coco-judgements", self.coco_judgements, "--coco", self.coco),
             ("--any-base", self.any_base, "--adapter", self.adapter),

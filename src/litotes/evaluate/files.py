@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from litotes.data.images import ImageFiles
+from litotes.data.cifar import is_cifar, read_cifar_test
+from litotes.data.images import ImageFiles, Pictures
 from litotes.data.negbench import (
     KNOWN,
     ChoiceQuestions,
@@ -16,6 +17,7 @@ from litotes.data.negbench import (
 from litotes.data.screening import Screening
 from litotes.data.tables import CAPTION, IMAGE, column, filled, is_blank, listed, read_table
 from litotes.errors import UserError, together
+from litotes.evaluate.class_folders import class_folders
 from litotes.evaluate.classification import Classification
 from litotes.evaluate.coco import coco_suite
 from litotes.evaluate.config import EvaluateConfig
@@ -24,7 +26,6 @@ from litotes.evaluate.negation import MultipleChoice
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import Suite
 
-PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 FOLDER_TEMPLATES = ("a photo of a {c}.",)
 TABLE_TEMPLATES = ("{c}",)
 
@@ -116,12 +117,22 @@ def negated_retrieval_suite(path: Path, config: EvaluateConfig, screening: Scree
 
 
 def classification_suite(path: Path, config: EvaluateConfig, screening: Screening) -> Classification:
-    """Classification from a folder of class folders, or a table whose different captions are the classes.
+    """Classification from a folder of class folders, CIFAR's binary version, or a table of captions, the classes.
 
     A class all of whose pictures are left out stays one of the answers.
     """
-    if path.is_dir():
-        names, labels, classnames = _class_folders(path)
+    pictures: Pictures
+    if config.classnames and not (path.is_dir() and not is_cifar(path)):
+        raise UserError(
+            got=f"--classnames with {path}",
+            expected="class folders; a table and CIFAR have the names of their classes in them",
+            do="leave it out",
+        )
+    if path.is_dir() and is_cifar(path):
+        pictures, labels, classnames = read_cifar_test(path)
+        templates = _templates(config.templates, FOLDER_TEMPLATES)
+    elif path.is_dir():
+        names, labels, classnames = class_folders(path, config.classnames)
         pictures = ImageFiles(names, path, allow_missing=config.allow_missing)
         templates = _templates(config.templates, FOLDER_TEMPLATES)
     else:
@@ -149,39 +160,6 @@ def _option_types(questions: ChoiceQuestions) -> list[tuple[str, ...]] | None:
     if published in _SYNTHETIC_FILES:
         return [_SYNTHETIC_ORDER for _ in questions.types]
     return None
-
-
-def _class_folders(root: Path) -> tuple[list[str], list[int], list[str]]:
-    """Picture paths below ``root``, their labels, and the class names: the folders' names.
-
-    Folders named by numbers stand in the order of the numbers, others in that of the alphabet.
-    """
-    folders = sorted((folder for folder in root.iterdir() if _visible(folder) and folder.is_dir()), key=_natural)
-    names, labels = [], []
-    for label, folder in enumerate(folders):
-        files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in PICTURE_ENDINGS)
-        if not files:
-            raise UserError(
-                got=f"class folder {folder} without a picture",
-                expected=f"files that end in {', '.join(PICTURE_ENDINGS)}",
-                do="remove the folder, or fill it",
-            )
-        names += [file.relative_to(root).as_posix() for file in files]
-        labels += [label] * len(files)
-    if not folders:
-        raise UserError(
-            got=f"{root} without folders", expected="one folder a class", do="name the folder above the class folders"
-        )
-    return names, labels, [folder.name for folder in folders]
-
-
-def _visible(path: Path) -> bool:
-    return not path.name.startswith(".")
-
-
-def _natural(folder: Path) -> tuple[bool, int, str]:
-    number = folder.name.isascii() and folder.name.isdigit()
-    return (not number, int(folder.name) if number else 0, folder.name)
 
 
 def _templates(path: Path | None, default: tuple[str, ...]) -> tuple[str, ...]:
