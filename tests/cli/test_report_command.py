@@ -5,6 +5,7 @@ from drawn_table import litotes
 
 from drawn_results import record
 from litotes.cli import main
+from litotes.evaluate.published import published
 
 
 @pytest.fixture
@@ -43,6 +44,19 @@ def test_what_cannot_be_told_writes_nothing(options, message, result, tmp_path, 
     assert litotes("report", **{"results": "own.json", **options}) == 2
     assert message in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["own.json"] and result.read_text() == before
+
+
+def test_published_rows_are_listed_by_the_names_that_report_takes(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "150")
+    assert main(["report", "published"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"│ {name} " in shown and row["source"] in shown for name, row in published().items())
+    assert main(["report", "published", "--contains", "hanclip, table"]) == 0
+    some = capsys.readouterr().out
+    assert "CLIP B/32 + HANCLIP" in some and "COCO MCQ rephrased" in some
+    assert some.count("\n") < shown.count("\n")
+    assert main(["report", "published", "--contains", "xyz"]) == 2
+    assert "which no published row does" in capsys.readouterr().err
 
 
 def test_models_of_other_questions_are_not_put_side_by_side(result, tmp_path, monkeypatch, capsys):

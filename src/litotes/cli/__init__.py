@@ -31,6 +31,7 @@ COMMANDS = {
     ),
     "evaluate": Command("litotes.cli.evaluate", "measure negation, retrieval and classification of a model"),
     "report": Command("litotes.cli.report", "put results side by side, or beside published figures, as a page"),
+    "report published": Command("litotes.cli.report_published", "list the published figures that report can show"),
     "doctor": Command("litotes.cli.doctor", "tell what a model is, whether it answers soundly, and what is odd of it"),
     "convert": Command("litotes.cli.convert", "turn a CLIP, LongCLIP, SmartCLIP or HiMo-CLIP file into a model folder"),
     "export": Command("litotes.cli.export", "write a model, adapter merged, for transformers, CLIP or open_clip"),

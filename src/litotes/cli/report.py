@@ -12,7 +12,7 @@ class Settings:
     results: file that litotes evaluate or train wrote, given once for each; the first model is what the others are
         compared with
     published: a published row to compare them with instead, such as "CLIP B/32 + HANCLIP"; it has figures for
-        NegBench's own files, and only these are compared
+        NegBench's own files, and only these are compared; litotes report published lists all rows
     output: the page to write; the same as JSON is written beside it
     title: heading of the page
     """
