@@ -45,10 +45,9 @@ def pairs():
 def task(folder, *, augmentation=MANY, method=None, heads=0, owners=None, rates=None, dimension=8):
     method = method or PairMethod(adapter=SMALL)
     matcher = tiny_matcher(folder / "model", CAPTIONS, layers=1)
-    backbone = PairBackbone(matcher.encoder, dimension, seed=heads)
+    matcher.pooled = PairBackbone(matcher.encoder, dimension, seed=heads)
     return BackbonePairs(
         matcher,
-        backbone,
         pairs(),
         new_objective(method),
         method,
@@ -85,6 +84,17 @@ def test_rows_as_they_are_are_those_of_the_matcher(tmp_path):
     assert torch.equal(batch.ids, matcher.tokenizer([CAPTIONS[3], CAPTIONS[0], CAPTIONS[2]]))
     assert batch.kept.all()
     assert batch.positives.tolist() == [[True, False, True], [False, True, False], [True, False, True]]
+
+
+def test_the_base_is_the_one_that_the_training_began_with(tmp_path):
+    made = task(tmp_path)
+    start = made._matcher.base
+    with torch.no_grad():
+        made._matcher.encoder.clip.text_model.final_layer_norm.bias.add_(1)
+    assert made.base == start != made._matcher.base
+    with pytest.raises(ValueError, match=r"set matcher\.pooled"):
+        made._matcher.pooled = None
+        BackbonePairs(made._matcher, pairs(), made._objective, PairMethod(adapter=SMALL))
 
 
 def test_noise_gives_rows_other_pictures(tmp_path):
@@ -183,7 +193,7 @@ def test_a_resume_with_another_start_is_refused_and_names_it(tmp_path):
     others = {
         "augmentation": {"augmentation": UNCHANGED},
         "rates": {"rates": BackboneRates(frozen_epochs=0)},
-        "heads": {"heads": 1},
+        "model": {"heads": 1},
         "rows": {"owners": np.repeat(np.arange(6), 2)[::-1].copy()},
     }
     for name, other in others.items():

@@ -19,6 +19,7 @@ from litotes.data.images import Pictures
 from litotes.data.processes import in_processes
 from litotes.errors import UserError
 from litotes.models.clip import LEGACY_EOS, ClipEncoder, load_clip, local_folder, quiet_transformers, tensor_bytes
+from litotes.models.pair_backbone import PairBackbone
 from litotes.models.state_dict_file import Backbone
 from litotes.models.tensors import permit_as_usual
 
@@ -32,9 +33,10 @@ class Matcher:
 
     ``encode_images`` and ``encode_texts`` give un-normalised float32 embeddings [n, d] without gradient, in eval
     mode. Texts are sorted by length and trimmed to the longest of their batch, which changes nothing but the time.
-    Training calls ``encoder`` directly, with ``pixels`` and ``tokenizer`` for its inputs. ``notes``: what a person
-    should know of a model that was read from a file. ``rounded``: whether its weights were rounded like those of the
-    reference loaders, ``file_sha256``: of the file that they came from; None where nobody checked or recorded it.
+    Training calls ``encoder`` directly, with ``pixels`` and ``tokenizer`` for its inputs. ``pooled``: where it is set,
+    the embeddings are those of its heads on the encoder's tokens, of length 1, instead of CLIP's own. ``notes``: what a
+    person should know of a model that was read from a file. ``rounded``: whether its weights were rounded like those of
+    the reference loaders, ``file_sha256``: of the file that they came from; None where nobody checked or recorded it.
     ``workers``: processes that decode and prepare pictures for ``encode_images`` while the model computes; with 0, the
     default, that is done in between. The embeddings are the same, bit by bit.
     """
@@ -45,6 +47,7 @@ class Matcher:
         self.preprocess = preprocess
         self.name = name
         self.adapter: str | None = None
+        self.pooled: PairBackbone | None = None
         self.notes: tuple[str, ...] = ()
         self.rounded: bool | None = None
         self.file_sha256: str | None = None
@@ -70,9 +73,9 @@ class Matcher:
     ) -> Float[Tensor, "n d"]:
         """Un-normalised embeddings of the pictures (of ``indices`` alone where given), in their order."""
         wanted = range(len(pictures)) if indices is None else indices
-        with _eval_mode(self.encoder):
+        with _eval_mode(self._features):
             parts = [
-                self.encoder.image_features(batch.to(self.encoder.device)).float()
+                self._features.image_features(batch.to(self.encoder.device)).float()
                 for batch in self._batches(pictures, wanted, batch_size)
             ]
         return torch.cat(parts) if parts else torch.zeros(0, self.dimension)
@@ -91,9 +94,9 @@ class Matcher:
         unique = sorted(set(texts), key=lambda text: (len(text), text))
         if not unique:
             return torch.zeros(0, self.dimension)
-        with _eval_mode(self.encoder):
+        with _eval_mode(self._features):
             parts = [
-                self.encoder.text_features(self.tokenizer(unique[i : i + batch_size]).to(self.encoder.device)).float()
+                self._features.text_features(self.tokenizer(unique[i : i + batch_size]).to(self.encoder.device)).float()
                 for i in range(0, len(unique), batch_size)
             ]
         row = {text: i for i, text in enumerate(unique)}
@@ -102,7 +105,12 @@ class Matcher:
     @property
     def dimension(self) -> int:
         """Length d of an embedding."""
-        return int(self.encoder.clip.config.projection_dim)
+        return self.pooled.dimension if self.pooled else int(self.encoder.clip.config.projection_dim)
+
+    @property
+    def _features(self) -> ClipEncoder | PairBackbone:
+        """What gives the embeddings."""
+        return self.pooled or self.encoder
 
     @property
     def adapter_sha256(self) -> str | None:
@@ -124,6 +132,9 @@ class Matcher:
         """sha256 of all that decides an embedding: weights, adapter, vocabulary, context, picture transform."""
         digest = hashlib.sha256(self.base.encode())
         for name, tensor in self._lora_weights():
+            digest.update(name.encode())
+            digest.update(tensor_bytes(tensor))
+        for name, tensor in sorted(self.pooled.head_state().items()) if self.pooled else ():
             digest.update(name.encode())
             digest.update(tensor_bytes(tensor))
         digest.update(f"{self.tokenizer.fingerprint} {self.tokenizer.context_length}".encode())
@@ -152,13 +163,19 @@ class Matcher:
     def save(self, folder: Path) -> None:
         """Write model, tokenizer and picture transform in transformers' layout, so that other tools load it.
 
-        Errors: an adapter is mounted, which this layout cannot hold.
+        Errors: an adapter is mounted, or tokens are pooled, which this layout cannot hold.
         """
         if any(".lora_" in name for name in self.encoder.clip.state_dict()):
             raise UserError(
                 got="a model with a mounted adapter",
                 expected="a plain model to save",
                 do="save the adapter by itself, or merge it first",
+            )
+        if self.pooled:
+            raise UserError(
+                got="a model whose embeddings are pooled from tokens",
+                expected="a plain CLIP, since other tools would read its untrained projections",
+                do="save it with save_pair_backbone",
             )
         with quiet_transformers():
             self.encoder.clip.save_pretrained(folder)
@@ -173,7 +190,7 @@ def _parts(indices: Indices, size: int) -> list[Indices]:
 
 
 @contextmanager
-def _eval_mode(encoder: ClipEncoder) -> Iterator[None]:
+def _eval_mode(encoder: ClipEncoder | PairBackbone) -> Iterator[None]:
     """Switches dropout off inside a block and restores the mode after it."""
     was_training = encoder.training
     encoder.eval()

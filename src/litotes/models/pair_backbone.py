@@ -59,6 +59,10 @@ class PairBackbone(nn.Module):
         for unused in unused_parameters(encoder):
             unused.requires_grad_(False)
 
+    def head_state(self) -> dict[str, Tensor]:
+        """Weights of both heads, by name."""
+        return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("encoder.")}
+
     def image_features(
         self, pixels: Float[Tensor, "n c h w"], kept: Bool[Tensor, "n length"] | None = None
     ) -> Float[Tensor, "n d"]:

@@ -1,6 +1,5 @@
 """Training a model of pair scores together with the backbone under it: VACSR's retrieval recipe."""
 
-import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,7 +16,6 @@ from litotes.data.pairs import CaptionedPictures, Codes, KnownPairs, codes
 from litotes.errors import UserError
 from litotes.models.clip import text_lengths
 from litotes.models.matcher import Matcher
-from litotes.models.pair_backbone import PairBackbone
 from litotes.train.loop import LoopConfig
 from litotes.train.optim import BackboneRates, ParameterGroup, backbone_groups
 from litotes.train.pair_objectives import PairMethod, PairObjective
@@ -49,21 +47,20 @@ class BackbonePairs(Task[RawPairBatch]):
     ``FrozenPairs``. In an epoch each row is changed by ``augmentation``, drawn by seed, epoch and row alone, and what
     the loss draws depends on seed and step alone: neither worker processes nor a resumed run change a draw.
 
-    matcher: tokenizer and picture transform (``pcmepp`` in the recipe) of the backbone's encoder. owners: the picture
+    matcher: its ``pooled`` is the backbone; its picture transform is ``pcmepp`` in the recipe. owners: the picture
     of each caption as the training is to see it (``data.noise``); by default the data's own. rates: of the towers
     against the run's, and how long the picture tower rests. method: what ``objective`` was made of; its seed is that of
     all draws.
-    Errors: an adapter of another width than the backbone's features; a backbone of another encoder than the matcher's;
-    data without any wrong pair.
+    Errors: an adapter of another width than the backbone's features; data without any wrong pair.
     """
 
     def __init__(
-        self, matcher: Matcher, backbone: PairBackbone, data: CaptionedPictures, objective: PairObjective,
-        method: PairMethod, *, owners: Codes | None = None, rates: BackboneRates | None = None,
-        augmentation: Augmentation | None = None,
+        self, matcher: Matcher, data: CaptionedPictures, objective: PairObjective, method: PairMethod, *,
+        owners: Codes | None = None, rates: BackboneRates | None = None, augmentation: Augmentation | None = None,
     ) -> None:  # fmt: skip
-        if backbone.encoder is not matcher.encoder:
-            raise ValueError("the backbone has another encoder than the matcher")
+        backbone = matcher.pooled
+        if backbone is None:
+            raise ValueError("set matcher.pooled to the backbone that is to be trained")
         if method.kind != "cosine" and method.adapter.features != backbone.dimension:
             raise UserError(
                 got=f"an adapter for features of {method.adapter.features} numbers on a backbone of "
@@ -90,7 +87,7 @@ class BackbonePairs(Task[RawPairBatch]):
         self._module = nn.ModuleDict({"backbone": backbone, "adapter": objective.module})
         self._generator = torch.Generator(device=matcher.encoder.device)
         # Of the weights as they are now: training changes them, and a resumed run starts from these.
-        self._start = {"model": matcher.fingerprint, "heads": _weights_sha256(backbone.image_head, backbone.text_head)}
+        self.base, self._start = matcher.base, matcher.fingerprint
         self.begin_step(0)
 
     @property
@@ -127,7 +124,7 @@ class BackbonePairs(Task[RawPairBatch]):
     def identity(self) -> dict[str, object]:
         """Backbone as it was at the start, rows, changes, rates, model and loss."""
         return {
-            **self._start,
+            "model": self._start,
             "rows": f"{self._data.fingerprint()} {noise_sha256(self._seen)}",
             "augmentation": record(self._augmentation),
             "rates": record(self._rates),
@@ -166,12 +163,3 @@ class BackbonePairs(Task[RawPairBatch]):
         for place, ids in enumerate(changed):
             padded[place, : len(ids)] = torch.tensor(ids)
         return padded
-
-
-def _weights_sha256(*modules: nn.Module) -> str:
-    digest = hashlib.sha256()
-    for module in modules:
-        for name, tensor in module.state_dict().items():
-            digest.update(name.encode())
-            digest.update(tensor.detach().cpu().numpy().tobytes())
-    return digest.hexdigest()
