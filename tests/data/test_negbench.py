@@ -182,7 +182,12 @@ def test_two_options_without_a_type(tmp_path):
     assert questions.options == (("No cat. ", "A cat, but no dog."),) and questions.types == (UNTYPED,)
 
 
-@pytest.mark.parametrize("answer", ["4", "-1", "", "0.0", "x", "True", "²"])
+def test_a_whole_number_with_a_point_is_that_number(tmp_path):
+    rows = [(QUESTIONS[0][0], "1.0", *QUESTIONS[0][2:])]
+    assert read_choice(write(tmp_path, CHOICE, rows)).correct == (1,)
+
+
+@pytest.mark.parametrize("answer", ["4", "4.0", "-1", "", "0.5", "x", "True", "²"])
 def test_answers_outside(tmp_path, answer):
     rows = [QUESTIONS[0], (QUESTIONS[1][0], answer, *QUESTIONS[1][2:])]
     with pytest.raises(UserError) as error:

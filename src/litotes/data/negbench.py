@@ -84,7 +84,8 @@ def read_choice(path: str | Path) -> ChoiceQuestions:
     if len(titles) < 2:
         raise UserError(str(table), "columns caption_0, caption_1, ...", "give a multiple-choice table")
     answers = column(table, "correct_answer")
-    wrong = [i for i, answer in enumerate(answers, 1) if answer.strip() not in map(str, range(len(titles)))]
+    places = {form: i for i in range(len(titles)) for form in (str(i), f"{i}.0")}  # 1.0: a column once held gaps
+    wrong = [i for i, answer in enumerate(answers, 1) if answer.strip() not in places]
     if wrong:
         raise UserError(
             f"{table.path}: correct_answer {answers[wrong[0] - 1]!r} in rows {_listed(wrong)}",
@@ -95,7 +96,7 @@ def read_choice(path: str | Path) -> ChoiceQuestions:
     return ChoiceQuestions(
         tuple(column(table, *IMAGE)),
         tuple(tuple(row[title] for title in titles) for row in table.rows),
-        tuple(int(answer) for answer in answers),
+        tuple(places[answer.strip()] for answer in answers),
         tuple(column(table, "correct_answer_template") if typed else [UNTYPED] * len(answers)),
     )
 

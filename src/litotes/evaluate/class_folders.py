@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from litotes.data.caption_folder import PICTURE_ENDINGS
 from litotes.data.tables import listed, read_json
 from litotes.errors import UserError
-
-PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 
 _WNID = re.compile(r"n\d{8}")
 

@@ -24,7 +24,8 @@ class EvaluateConfig:
     any_base: take an adapter that does not name its base model; off by default.
     adapted_only: with an adapter, leave out the base, which is measured beside it otherwise; half the time.
     choice: multiple-choice questions in NegBench's columns (image_path, correct_answer, caption_0 ...).
-    retrieval: captions in NegBench's columns (filepath, captions) or one a row (filepath, caption).
+    retrieval: captions in NegBench's columns (filepath, captions) or one a row (filepath, caption); or a folder of
+        pictures, each with its captions, one a line, in a .txt of the same name.
     negated_retrieval: the same with negated captions, reported under their own names.
     coco: Karpathy's dataset_coco.json, or a table (filepath, image_id, caption_id, caption): retrieval on COCO's test
         set by all its judges (5K, 1K with RSUM, CxC, ECCV Caption), for which every picture must be there.

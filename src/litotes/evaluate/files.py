@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from litotes.data.caption_folder import read_caption_folder
 from litotes.data.cifar import is_cifar, read_cifar_test
 from litotes.data.images import ImageFiles, Pictures
 from litotes.data.negbench import (
@@ -88,8 +89,8 @@ def choice_suite(path: Path, config: EvaluateConfig, screening: Screening) -> Mu
 
 
 def retrieval_suite(path: Path, config: EvaluateConfig, screening: Screening, negated: bool = False) -> Retrieval:
-    """Retrieval both ways from a table in NegBench's columns or with one caption a row."""
-    captions = read_retrieval(path)
+    """Retrieval both ways from a table in NegBench's columns or with one caption a row, or a folder with texts."""
+    captions = read_caption_folder(path) if path.is_dir() else read_retrieval(path)
     blank = [captions.image_paths[i] for i, text in zip(captions.image_of_caption, captions.captions, strict=True)
              if is_blank(text)]  # fmt: skip
     # A published file is measured as it is, so that its figures can be compared.
@@ -148,7 +149,8 @@ def classification_suite(path: Path, config: EvaluateConfig, screening: Screenin
 
 
 def _pictures(paths: Sequence[str], table: Path, config: EvaluateConfig) -> ImageFiles:
-    root = config.images_root or table.absolute().parent
+    own = table if table.is_dir() else table.absolute().parent
+    root = own if table.is_dir() else config.images_root or own
     return ImageFiles(paths, root, config.strip_prefix, config.allow_missing)
 
 
