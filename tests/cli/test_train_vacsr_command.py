@@ -18,6 +18,7 @@ from litotes.cli.pair_report import signs
 from litotes.cli.pair_settings import loop_of, method_of
 from litotes.cli.train_vacsr import Settings
 from litotes.data.noise import noise_sha256, save_noise
+from litotes.data.pairs import read_pairs
 from litotes.errors import UserError
 from litotes.models.lora import LoraSettings, add_lora, save_adapter
 from litotes.models.matcher import load_matcher
@@ -108,7 +109,7 @@ def test_a_run_leaves_an_adapter_a_journal_and_a_report_that_agree(train, model,
     scores = PairScorer(pair_model).scores(matcher.encode_images(held.pictures), matcher.encode_texts(held.captions))
     hits = (scores >= scores.diagonal()).sum(dim=0) == 1  # a tie is no hit
     assert after["suites"]["retrieval"]["t2i"]["1"] == pytest.approx(float(hits.double().mean()))
-    assert {"sigma", "total_variance", "one_minus_p"} <= set(after["suites"]["selective"]["t2i"])
+    assert {"sigma", "total_variance", "one_minus_p"} <= set(after["suites"]["selective"]["ways"]["t2i"])
     assert "noise" not in after
     shown = " ".join(capsys.readouterr().out.split())
     assert "12 captions of 12 pictures to train on, 6 of 6 held out" in shown
@@ -290,6 +291,63 @@ def test_it_trains_on_top_of_a_mounted_adapter_and_belongs_to_it(train, model, t
         load_pair_adapter(tmp_path / "run" / "pair-adapter", load_matcher(model))
 
 
+@pytest.fixture
+def asked(pairs):
+    """Captions and questions about the drawn pictures, as files."""
+    rows = list(csv.reader(pairs.open(newline="", encoding="utf-8")))[1:]
+    captions = write(pairs.parent / "asked.csv", rows[:8], ("filepath", "caption"))
+    questions = [(path, 0, text, rows[i + 1][1], text, rows[i + 2][1], "positive")
+                 for i, (path, text) in enumerate(rows[:6])]  # fmt: skip
+    columns = ("image_path", "correct_answer", *(f"caption_{i}" for i in range(4)), "correct_answer_template")
+    return {"retrieval": captions, "choice": write(pairs.parent / "mcq.csv", questions, columns)}
+
+
+def test_the_adapter_of_pairs_is_what_evaluate_takes(train, model, asked, tmp_path, capsys):
+    assert train() == 0
+    folder, out = tmp_path / "run" / "pair-adapter", tmp_path / "result.json"
+    given = {"model": model, "pair_adapter": folder, "ks": "1,2", "output": out, **asked}
+    assert litotes("evaluate", **given) == 0
+    record = json.loads(out.read_text())
+    assert record["pair_adapter"]["weights_sha256"] == read_pair_adapter(folder).weights_sha256
+    assert "vacsr on variational" in record["adapter"]
+    assert set(record["suites"]) == {"mcq", "retrieval", "selective"}
+    assert set(record["base"]["suites"]) == {"mcq", "retrieval"}
+    matcher = load_matcher(model)
+    pair_model, _ = load_pair_adapter(folder, matcher)
+    data = read_pairs(asked["retrieval"])
+    images, texts = matcher.encode_images(data.pictures), matcher.encode_texts(data.captions)
+    with torch.no_grad():
+        table = pair_model.logits(images, texts)
+    for way, scores in (("t2i", table.T), ("i2t", table)):
+        rank = (scores >= scores.diagonal()[:, None]).sum(dim=1)
+        assert record["suites"]["retrieval"][way]["2"] == pytest.approx(float((rank <= 2).double().mean()))
+    # Options 0 and 2 are one and the same text: never strictly the best, whatever their places in a product.
+    assert record["suites"]["mcq"]["total"] == record["base"]["suites"]["mcq"]["total"] == 0
+    first = np.mean([max(table[i, i + 1 : i + 3].tolist()) <= float(table[i, i]) for i in range(6)])
+    assert record["suites"]["mcq"]["total_if_ties_go_to_first"] == pytest.approx(first)
+    assert "AURC by σ" in capsys.readouterr().out
+    assert litotes("evaluate", **given) == 0  # the same again replaces its own result
+    other = {key: value for key, value in given.items() if key != "pair_adapter"}
+    assert litotes("evaluate", **other) == 2  # but no other does
+    assert litotes("evaluate", **given, adapted_only=True, overwrite=True) == 0
+    assert "base" not in json.loads(out.read_text())
+
+
+def test_evaluate_refuses_an_adapter_of_pairs_where_it_does_not_belong(train, model, asked, tmp_path, capsys):
+    assert train() == 0
+    folder = tmp_path / "run" / "pair-adapter"
+    given = {"model": model, "retrieval": asked["retrieval"], "ks": "1,2", "output": tmp_path / "result.json"}
+    assert litotes("evaluate", **given, pair_adapter=folder, classification=asked["retrieval"]) == 2
+    assert "--pair-adapter with --classification" in capsys.readouterr().err
+    assert litotes("evaluate", **given, pair_adapter=tmp_path) == 2
+    assert "without pair_adapter.json and pair_adapter.safetensors" in capsys.readouterr().err
+    other = tiny_model(tmp_path / "other", ["a ball", "a box"], seed=5)
+    assert litotes("evaluate", **given | {"model": other}, pair_adapter=folder) == 2
+    assert "for an adapter of pairs trained on" in capsys.readouterr().err
+    assert litotes("evaluate", **given, adapted_only=True) == 2
+    assert "--adapted-only without --adapter or --pair-adapter" in capsys.readouterr().err
+
+
 def test_tables_of_their_own_validate_and_measure(train, pairs, tmp_path):
     rows = list(csv.reader(pairs.open(newline="", encoding="utf-8")))[1:]
     columns = ("filepath", "caption")
@@ -392,6 +450,33 @@ def test_the_loop_is_as_the_options_say():
     assert (paper.schedule, paper.drop_epochs, paper.drop_factor, paper.optimizer) == ("step", (3, 5), 0.1, "adamp")
     assert loop_of(settings("--steps", "900"), 100).warmup == 50
     assert loop_of(settings("--steps", "900", "--warmup", "0"), 100).warmup == 0
+
+
+def test_every_recipe_file_loads_names_its_own_command_and_says_what_to_expect(pytestconfig):
+    files = sorted((pytestconfig.rootpath / "configs" / "vacsr").iterdir())
+    assert len(files) == 6
+    for file in files:
+        found = settings("--config", str(file))
+        method, loop = method_of(found, 512), loop_of(found, 100_000)
+        assert method.method == found.method
+        assert loop.lr == found.lr
+        head = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+        assert f"litotes train vacsr --config configs/vacsr/{file.name} " in " ".join(head)
+        assert any(line.startswith("# expected  ") for line in head)
+
+
+def test_the_files_of_noise_and_controls_differ_from_the_first_in_that_alone(pytestconfig):
+    folder = pytestconfig.rootpath / "configs" / "vacsr"
+    first = vars(settings("--config", str(folder / "frozen-clip.toml")))
+
+    def others(name):
+        found = vars(settings("--config", str(folder / f"frozen-clip-{name}.toml")))
+        return {key: value for key, value in found.items() if value != first[key]}
+
+    assert others("noise20") == {"noise_ratio": 0.2}
+    assert others("noise50") == {"noise_ratio": 0.5}
+    assert others("sigmoid") == {"method": "sigmoid", "scorer": "deterministic"}
+    assert others("infonce") == {"method": "infonce", "scorer": "deterministic"}
 
 
 def test_a_collapsed_or_saturated_distribution_is_told():

@@ -70,7 +70,7 @@ def test_wrong_searches_are_held_against_each_uncertainty_of_the_first_item():
     firsts = [int(np.argmax(table[:, j])) for j in range(len(OWNERS))]
     wrong = np.array([first != own for first, own in zip(firsts, OWNERS, strict=True)], dtype=float)
     assert 0 < wrong.sum() < len(OWNERS)
-    told = result["t2i"]
+    told = result["ways"]["t2i"]
     assert (told["n"], told["error"]) == (len(OWNERS), pytest.approx(wrong.mean()))
     with torch.no_grad():
         pairs = [chosen.model.distribution(images[i : i + 1], texts[j : j + 1]) for j, i in enumerate(firsts)]
@@ -86,7 +86,7 @@ def test_wrong_searches_are_held_against_each_uncertainty_of_the_first_item():
         ]  # fmt: skip
         assert told[name]["aurc"] == pytest.approx(aurc)
         assert told[name]["auroc"] == pytest.approx(np.mean(apart))
-    assert result["i2t"]["n"] == len(set(OWNERS))  # picture 3 has no caption and is no query
+    assert result["ways"]["i2t"]["n"] == len(set(OWNERS))  # picture 3 has no caption and is no query
 
 
 def test_a_model_without_a_distribution_has_no_sigma_and_the_report_says_so_with_dashes():
@@ -98,7 +98,7 @@ def test_a_model_without_a_distribution_has_no_sigma_and_the_report_says_so_with
         ])}
         for label, model in parts.items()
     }  # fmt: skip
-    assert "sigma" not in records["cosine"]["suites"]["selective"]["i2t"]
+    assert "sigma" not in records["cosine"]["suites"]["selective"]["ways"]["i2t"]
     section = sections(records)[1]
     assert section.title == "Answering only where sure"
     cells = {row.label: [cell.text for cell in row.cells] for row in section.rows}
@@ -109,7 +109,7 @@ def test_a_model_without_a_distribution_has_no_sigma_and_the_report_says_so_with
     names = flat_metrics("set", records["variational"]["suites"])
     assert (
         names["set-image_retrieval-aurc-by-sigma"]
-        == (records["variational"]["suites"]["selective"]["t2i"]["sigma"]["aurc"])
+        == (records["variational"]["suites"]["selective"]["ways"]["t2i"]["sigma"]["aurc"])
     )
     assert "set-text_retrieval-aurc-by-one_minus_p" in names
 

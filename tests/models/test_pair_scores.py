@@ -75,3 +75,15 @@ def test_models_without_a_distribution_have_one_doubt_that_does_not_saturate():
     assert set(found) == {"one_minus_p"}
     assert float(found["one_minus_p"].max()) < 1e-8  # 1 - sigmoid(20), which is 0 in float32
     assert float(found["one_minus_p"].min()) > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_paired_logits_are_those_of_each_pair_and_tie_where_pairs_are_equal(kind):
+    model = new_pair_model(kind, CONFIG, seed=2)
+    images, texts = features(30, 0), features(30, 1)
+    images[29], texts[29] = images[3].clone(), texts[3].clone()
+    found = PairScorer(model).paired(images, texts)
+    assert found[29] == found[3]
+    for i in range(30):
+        alone = model.logits(images[i : i + 1], texts[i : i + 1])[0, 0]
+        assert float(found[i]) == pytest.approx(float(alone.detach()), abs=1e-5)

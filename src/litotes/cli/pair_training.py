@@ -17,13 +17,13 @@ from litotes.data.noise import save_noise, wrong_pairs
 from litotes.data.pairs import CaptionedPictures
 from litotes.data.screening import Screening, left_out_notes
 from litotes.errors import together
+from litotes.evaluate.by_pairs import scored_by
 from litotes.evaluate.command import progress_bars, require_device
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Remembering
 from litotes.evaluate.files import retrieval_suite
 from litotes.evaluate.results import result_record, write_json
 from litotes.evaluate.retrieval import Retrieval
-from litotes.evaluate.selective import SelectiveRetrieval
 from litotes.evaluate.suite import Suite, run_suites
 from litotes.metrics.ranking import ranks, recalls
 from litotes.metrics.selective import auroc
@@ -89,7 +89,7 @@ def _run(settings: Settings, screen: Console) -> None:
     side = save_pair_adapter(objective.module, method.kind, method.adapter, matcher, method.objective_record(), folder)
     state = task.diagnose(loop.batch_size)
     scorer = PairScorer(objective.module)
-    after = _measured(memory, _scored(suite, scorer), settings) | left_out | {
+    after = _measured(memory, scored_by([suite], scorer), settings) | left_out | {
         "pretrained": f"{folder} ({method.method} on {method.kind})", "pair_adapter": record(side), "kept": kept,
     }  # fmt: skip
     if state:
@@ -180,14 +180,6 @@ def _file_suite(settings: Settings, screening: Screening) -> Retrieval | None:
         allow_missing=settings.allow_missing,
     )  # fmt: skip
     return retrieval_suite(settings.retrieval, config, screening)
-
-
-def _scored(suite: Retrieval, scorer: PairScorer) -> list[Suite]:
-    """The same searches by the scorer, and what its uncertainty knows of them."""
-    asked = (suite.pictures, suite.captions, suite.image_of_caption)
-    return [
-        Retrieval(suite.name, *asked, ks=suite.ks, scorer=scorer), SelectiveRetrieval("selective", *asked, scorer)
-    ]  # fmt: skip
 
 
 def _measured(memory: Remembering, suites: list[Suite], settings: Settings) -> dict[str, Any]:

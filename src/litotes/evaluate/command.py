@@ -13,9 +13,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 from rich.table import Table
 
+from litotes.config import record as record_of
 from litotes.data.screening import Screening, headline, left_out_notes
 from litotes.errors import UserError, together
 from litotes.evaluate.answers import Answer, Answers, answers_path, write_answers
+from litotes.evaluate.by_pairs import scored_by
 from litotes.evaluate.compare import Difference, Differences, differences
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Progress, Remembering, silent
@@ -29,6 +31,8 @@ from litotes.models.features import image_features
 from litotes.models.loading import load_backbone, require_source
 from litotes.models.lora import load_adapter, require_adapter_files
 from litotes.models.matcher import Matcher
+from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter, require_pair_adapter
+from litotes.models.pair_scores import PairScorer
 from litotes.places import require_file_place, require_folder_place
 
 _COLOURS = {"better": "green", "worse": "red"}
@@ -71,23 +75,38 @@ def measure(
     read = partial(suites_from_files, config, screening)
     suites: list[Suite] = together(read, partial(_require_model, config))[0]
     matcher = _matcher(config, config.adapter)
+    extra, scored = _by_pairs(config, matcher)
     if screening.look(matcher.preprocess, config.workers, progress):
         suites = read()
+    asked = scored(suites)
     if ready is not None:
-        ready(matcher, suites)
-    measured = partial(_measured, suites=suites, left_out=screening.record(), config=config, progress=progress)
-    model = "base" if config.adapter is None else "adapted"
+        ready(matcher, asked)
+    measured = partial(_measured, left_out=screening.record(), config=config, progress=progress)
+    model = "base" if config.adapter is None and config.pair_adapter is None else "adapted"
     roots = {
         suite.name: config.images_root or (path if path.is_dir() else path.parent)
         for suite, path in zip(suites, config.files.values(), strict=True)
     }
-    record, answers = measured(matcher)
-    if config.adapter is None or config.adapted_only:
+    record, answers = measured(matcher, suites=asked)
+    record |= extra
+    if not config.with_base:
         return Measured(record, {model: answers}, roots)
-    base, before = measured(_matcher(config, None))
+    base, before = measured(_matcher(config, None), suites=suites)
     found = differences(before, answers, record["suites"])
     told = {suite: [part._asdict() for part in parts] for suite, parts in found.items()}
     return Measured({**record, "differences": told, "base": base}, {"base": before, "adapted": answers}, roots)
+
+
+def _by_pairs(
+    config: EvaluateConfig, matcher: Matcher
+) -> tuple[dict[str, Any], Callable[[Sequence[Suite]], list[Suite]]]:
+    """What the record says of the adapter of pairs, and how suites come to be scored by it; nothing without one."""
+    if config.pair_adapter is None:
+        return {}, list
+    model, side = load_pair_adapter(config.pair_adapter, matcher)
+    named = f"{config.pair_adapter} ({side.objective.get('method')} on {side.kind})"
+    matcher.adapter = f"{matcher.adapter}; {named}" if matcher.adapter else named
+    return {"pair_adapter": record_of(side)}, partial(scored_by, scorer=PairScorer(model))
 
 
 def _measured(
@@ -127,8 +146,9 @@ def _require_free(config: EvaluateConfig, matcher: Matcher, suites: Sequence[Sui
     path = config.output or Path(file_name(named))
     there = [file for file in (path, answers_path(path)) if file.exists()]
     asked = {suite.name: suite.identity().split_sha256 for suite in suites}
-    with_base = config.adapter is not None and not config.adapted_only
-    if there and not config.overwrite and not is_same_run(path, matcher.fingerprint, asked, config.ks, with_base):
+    pairs = read_pair_adapter(config.pair_adapter).weights_sha256 if config.pair_adapter else None
+    same = is_same_run(path, matcher.fingerprint, asked, config.ks, config.with_base, pairs)
+    if there and not config.overwrite and not same:
         raise UserError(
             got=f"--output {path}: {there[0]} is there, not of this run",
             expected="a name that is free, or the result of the same models on the same questions",
@@ -272,6 +292,8 @@ def _require_model(config: EvaluateConfig) -> None:
     require_source(config.model, **_where(config))
     if config.adapter is not None:
         require_adapter_files(config.adapter)
+    if config.pair_adapter is not None:
+        require_pair_adapter(config.pair_adapter)
 
 
 def _where(config: EvaluateConfig) -> dict[str, Any]:

@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from litotes.config import require_numbers
+from litotes.config import flag, require_numbers
 from litotes.errors import UserError
+
+_BY_PAIRS = ("mcq", "retrieval", "retrieval_neg")
+"""Suites that an adapter of pairs can score."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,9 @@ class EvaluateConfig:
     sha256: refuse another file, or a folder with another model.safetensors; not checked by default.
     adapter: LoRA adapter to mount, a PEFT folder or CLIP-LoRA's own file (with --any-base); none by default.
     any_base: take an adapter that does not name its base model; off by default.
+    pair_adapter: folder of an adapter of pairs, as ``litotes train vacsr`` writes it, for this model with this adapter:
+        retrieval and multiple choice by its logit in place of the cosine, with what its uncertainty knows; none by
+        default.
     adapted_only: with an adapter, leave out the base, which is measured beside it otherwise; half the time.
     choice: multiple-choice questions in NegBench's columns (image_path, correct_answer, caption_0 ...).
     retrieval: captions in NegBench's columns (filepath, captions) or one a row (filepath, caption); or a folder of
@@ -68,6 +74,7 @@ class EvaluateConfig:
     sha256: str | None = None
     adapter: Path | None = None
     any_base: bool = False
+    pair_adapter: Path | None = None
     adapted_only: bool = False
     choice: Path | None = None
     retrieval: Path | None = None
@@ -115,7 +122,7 @@ class EvaluateConfig:
             ("--templates", self.templates, "--classification", self.classification),
             ("--coco-judgements", self.coco_judgements, "--coco", self.coco),
             ("--any-base", self.any_base, "--adapter", self.adapter),
-            ("--adapted-only", self.adapted_only, "--adapter", self.adapter),
+            ("--adapted-only", self.adapted_only, "--adapter or --pair-adapter", self.adapter or self.pair_adapter),
         ):
             if given and not other:
                 raise UserError(
@@ -123,6 +130,19 @@ class EvaluateConfig:
                     expected=f"{needed}, since nothing else uses {option}",
                     do=f"add {needed}, or leave out {option}",
                 )
+
+        by_cosine = [flag(name) for name in self.files if name not in _BY_PAIRS]
+        if self.pair_adapter and by_cosine:
+            raise UserError(
+                got=f"--pair-adapter with {', '.join(by_cosine)}",
+                expected="--retrieval, --negated-retrieval and --choice, which an adapter of pairs can score",
+                do="evaluate the others without --pair-adapter",
+            )
+
+    @property
+    def with_base(self) -> bool:
+        """Whether the base is measured beside the adapted model."""
+        return (self.adapter is not None or self.pair_adapter is not None) and not self.adapted_only
 
     @property
     def files(self) -> dict[str, Path]:

@@ -25,6 +25,7 @@ from litotes.evaluate.suite import (
 from litotes.metrics.choice import choice_accuracy, chosen_instead, pair_accuracy, strictly_best
 from litotes.metrics.cosine import paired_cosines, unit
 from litotes.metrics.paired import wilson_interval
+from litotes.models.pair_scores import PairScorer
 
 CONTROL_SEED = 0
 """Decides which other picture a question is asked of."""
@@ -35,8 +36,9 @@ CONTROL_SEED = 0
 class MultipleChoice(Suite):
     """NegBench's multiple choice: which of several captions is true of the picture.
 
-    score of an option = cosine of picture and option, each option encoded and scored by itself, never as one of a
-    list: a rule that sees only the four texts together solves 84 % of NegBench's questions without any picture.
+    score of an option = cosine of picture and option, or the logit of ``scorer`` where one is given; each option is
+    encoded and scored by itself, never as one of a list: a rule that sees only the four texts together solves 84 % of
+    NegBench's questions without any picture.
 
     ``image_of_question`` [q]: index into ``pictures``. ``options`` [q]: as many texts for every question.
     ``correct`` [q]: index of the true option. ``types`` [q]: ``positive``, ``negative``, ``hybrid`` or another word.
@@ -64,6 +66,7 @@ class MultipleChoice(Suite):
     correct: Sequence[int]
     types: Sequence[str]
     option_types: Sequence[Sequence[str]] | None = None
+    scorer: PairScorer | None = None
     task = "mcq"
 
     def __post_init__(self) -> None:
@@ -98,7 +101,7 @@ class MultipleChoice(Suite):
         pictures, asked = encoder.encode_images(self.pictures), torch.as_tensor(self.image_of_question)
         texts = encoder.encode_texts([text for options in self.options for text in options])
         texts = texts.reshape(len(self.options), size, -1)
-        scores = _option_scores(pictures[asked], texts)
+        scores = self._scores(pictures[asked], texts)
         counts = choice_accuracy(scores, self.correct, self.types)
         by_first = counts.pop("total_ties_to_first")
         return {
@@ -115,6 +118,13 @@ class MultipleChoice(Suite):
             "answers": choices(scores, self.correct, self._questions()),
         }
 
+    def _scores(self, images: Tensor, texts: Tensor) -> Tensor:
+        """Of images [questions, d] and options [questions, options, d]: [questions, options]."""
+        spread = images[:, None].expand_as(texts)
+        if self.scorer is None:
+            return paired_cosines(spread, texts)
+        return self.scorer.paired(spread.flatten(0, 1), texts.flatten(0, 1)).reshape(texts.shape[:2])
+
     def _questions(self) -> Iterator[dict[str, Any]]:
         rows = zip(self.image_of_question, self.types, self.options, strict=True)
         for item, (picture, kind, options) in enumerate(rows):
@@ -124,7 +134,7 @@ class MultipleChoice(Suite):
         right = torch.as_tensor(self.correct, device=texts.device)
 
         def accuracy(images: Tensor) -> float:
-            return int(strictly_best(_option_scores(images, texts), right).sum()) / len(texts)
+            return int(strictly_best(self._scores(images, texts), right).sum()) / len(texts)
 
         mean = unit(pictures).mean(dim=0, keepdim=True).expand(len(texts), -1)
         another = accuracy(pictures[another_of_each(len(pictures))[asked]]) if len(pictures) > 1 else None
@@ -145,11 +155,6 @@ def another_of_each(n: int, seed: int = CONTROL_SEED) -> Tensor:
     others = torch.empty(n, dtype=torch.int64)
     others[order] = order.roll(1)
     return others
-
-
-def _option_scores(images: Tensor, texts: Tensor) -> Tensor:
-    """Cosines [questions, options] of images [questions, d] and texts [questions, options, d]."""
-    return paired_cosines(images[:, None].expand_as(texts), texts)
 
 
 def _interval(share: float | None, n: int) -> list[float]:

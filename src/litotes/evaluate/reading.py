@@ -48,11 +48,14 @@ def read_results(paths: Sequence[Path]) -> dict[str, Found]:
     return found
 
 
-def is_same_run(path: Path, fingerprint: str, asked: Mapping[str, str], ks: Sequence[int], with_base: bool) -> bool:
+def is_same_run(
+    path: Path, fingerprint: str, asked: Mapping[str, str], ks: Sequence[int], with_base: bool,
+    pair_adapter: str | None = None,
+) -> bool:  # fmt: skip
     """Whether a file holds the result of the same model on the same questions, asked in the same way.
 
     fingerprint: of the model. asked: the hash of the questions by suite. ks: ranks of the recall. with_base: whether
-    the base is measured too.
+    the base is measured too. pair_adapter: hash of the weights of an adapter of pairs.
     """
     try:
         content = _json(path)
@@ -63,6 +66,7 @@ def is_same_run(path: Path, fingerprint: str, asked: Mapping[str, str], ks: Sequ
             and {name: result["split_sha256"] for name, result in suites.items()} == asked
             and all(depth == set(map(str, ks)) for depth in depths)
             and ("base" in content) == with_base
+            and content.get("pair_adapter", {}).get("weights_sha256") == pair_adapter
         )
     except (UserError, KeyError, TypeError, AttributeError):
         return False

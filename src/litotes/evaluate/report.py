@@ -408,10 +408,10 @@ def _selective(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     told = {"sigma": "σ", "total_variance": "total variance", "one_minus_p": "1 − p"}
     rows = []
     for way, label in ways.items():
-        known = [key for key in told if key in result[way]]
-        rows.append(Measure(f"{label}, wrong at rank 1", (way, "error"), "control"))
-        rows += [Measure(f"{label}, AURC by {told[key]}", (way, key, "aurc"), "control") for key in known]
-        rows += [Measure(f"{label}, AUROC by {told[key]}", (way, key, "auroc"), "control") for key in known]
+        known = [key for key in told if key in result["ways"][way]]
+        rows.append(Measure(f"{label}, wrong at rank 1", ("ways", way, "error"), "control"))
+        rows += [Measure(f"{label}, AURC by {told[key]}", ("ways", way, key, "aurc"), "control") for key in known]
+        rows += [Measure(f"{label}, AUROC by {told[key]}", ("ways", way, key, "auroc"), "control") for key in known]
     note = (
         "Does the model know which searches go wrong? AURC is the mean error when only the surest are answered, over "
         "all shares of answers: a random order has the error itself. AUROC is 50.0 % for an uncertainty that says "

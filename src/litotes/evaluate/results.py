@@ -159,7 +159,7 @@ def _geometry(dataset: str, result: Mapping[str, Any]) -> Metrics:
 
 
 def _selective(dataset: str, result: Mapping[str, Any]) -> Metrics:
-    ways = {"image": result["t2i"], "text": result["i2t"]}
+    ways = {"image": result["ways"]["t2i"], "text": result["ways"]["i2t"]}
     return {
         f"{dataset}-{way}_retrieval-aurc-by-{name}": told["aurc"]
         for way, values in ways.items()

@@ -21,12 +21,12 @@ from litotes.models.pair_scores import PairScorer
 class SelectiveRetrieval(Suite):
     """The searches of ``Retrieval``, by how unsure the model is of the first item that it finds.
 
-    A search is wrong where its right item is not at rank 1 (ties against it, as in ``Retrieval``). ``run`` gives for
-    ``i2t`` (pictures with captions) and ``t2i``: ``n``; ``error``, the share of wrong searches; and for each way to say
-    how unsure the model is (``sigma``, ``total_variance``, ``one_minus_p``; a model without a distribution has the last
-    alone) ``aurc``, the mean error over all coverages with the surest answers first, to be held against ``error`` of a
-    random order; ``excess`` over the best order; and ``auroc``, how often a wrong search is less sure than a right one
-    (None where all are right or all wrong).
+    A search is wrong where its right item is not at rank 1 (ties against it, as in ``Retrieval``). ``run`` gives, in
+    ``ways``, for ``i2t`` (pictures with captions) and ``t2i``: ``n``; ``error``, the share of wrong searches; and for
+    each way to say how unsure the model is (``sigma``, ``total_variance``, ``one_minus_p``; a model without a
+    distribution has the last alone) ``aurc``, the mean error over all coverages with the surest answers first, to be
+    held against ``error`` of a random order; ``excess`` over the best order; and ``auroc``, how often a wrong search is
+    less sure than a right one (None where all are right or all wrong).
 
     Fields and errors: those of ``Retrieval``. Source: ``metrics.selective``; the uncertainty of the first item in the
     place of the K first.
@@ -53,10 +53,11 @@ class SelectiveRetrieval(Suite):
         found = ranks(scores, self.image_of_caption)
         asked = found.image_to_text > 0
         first_text, first_image = scores.argmax(dim=1), scores.argmax(dim=0)
-        return {
+        ways = {
             "i2t": self._way(images[asked], texts[first_text[asked]], found.image_to_text[asked] > 1),
             "t2i": self._way(images[first_image], texts, found.text_to_image > 1),
         }
+        return {"ways": ways}
 
     def _way(self, images: Tensor, texts: Tensor, wrong: Tensor) -> Result:
         told = {}

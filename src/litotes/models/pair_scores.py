@@ -52,6 +52,17 @@ class PairScorer:
         return found
 
     @torch.no_grad()
+    def paired(self, images: Float[Tensor, "n d"], texts: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+        """The logits of the pairs (images_i, texts_i), in float32; equal pairs have exactly equal ones."""
+        both = torch.cat([images.cpu(), texts.cpu()], dim=1)
+        pairs, at = torch.unique(both, dim=0, return_inverse=True)
+        parts = [
+            self.model.logits(*(half.to(self._device) for half in part.chunk(2, dim=1))).diagonal().cpu()
+            for part in pairs.split(_AT_ONCE)
+        ]
+        return torch.cat(parts)[at]
+
+    @torch.no_grad()
     def doubts(self, images: Float[Tensor, "n d"], texts: Float[Tensor, "n d"]) -> dict[str, Float[Tensor, " n"]]:
         """How unsure the model is of the pairs (images_i, texts_i), by name, higher is less sure; float64.
 

@@ -1,0 +1,25 @@
+"""Suites whose scores come from a model of pairs in place of the cosine."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from litotes.evaluate.negation import MultipleChoice
+from litotes.evaluate.retrieval import Retrieval
+from litotes.evaluate.selective import SelectiveRetrieval
+from litotes.evaluate.suite import Suite
+from litotes.models.pair_scores import PairScorer
+
+
+def scored_by(suites: Sequence[Suite], scorer: PairScorer) -> list[Suite]:
+    """The same questions, scored by ``scorer``; behind each retrieval, what the model's uncertainty knows of it.
+
+    suites: of retrieval and multiple choice alone.
+    """
+    scored: list[Suite] = []
+    for suite in suites:
+        assert isinstance(suite, Retrieval | MultipleChoice)
+        scored.append(replace(suite, scorer=scorer))
+        if isinstance(suite, Retrieval):
+            name = "selective" + suite.name.removeprefix("retrieval")
+            scored.append(SelectiveRetrieval(name, suite.pictures, suite.captions, suite.image_of_caption, scorer))
+    return scored
