@@ -226,6 +226,11 @@ def test_other_ranks_are_another_run_and_so_is_what_is_no_result(model, data, tm
     path.unlink()
     with pytest.raises(UserError, match=r"retrieval.answers.jsonl is there"):
         evaluate_command(config, quiet)
+    path.with_suffix(".answers.jsonl").unlink()
+    path.with_suffix(".answers.jsonl").mkdir()
+    with pytest.raises(UserError, match=r"the answers beside --output, .*, which is a folder"):
+        evaluate_command(replace(config, overwrite=True), quiet)
+    assert not path.exists()
 
 
 def test_the_adapted_model_alone_can_be_asked_for(model, data, adapter, tmp_path):

@@ -144,6 +144,7 @@ def _require_free(config: EvaluateConfig, matcher: Matcher, suites: Sequence[Sui
     """Refuse to replace a result by that of another run, before anything is encoded."""
     named = heading(config.dataset_name, matcher.provenance(), [suite.task for suite in suites])
     path = config.output or Path(file_name(named))
+    require_file_place(answers_path(path), "the answers beside --output,")
     there = [file for file in (path, answers_path(path)) if file.exists()]
     asked = {suite.name: suite.identity().split_sha256 for suite in suites}
     pairs = read_pair_adapter(config.pair_adapter).weights_sha256 if config.pair_adapter else None

@@ -114,9 +114,9 @@ def _retrieval(first: Sequence[Answer], second: Sequence[Answer], result: Mappin
             before, after = hits(first, int(k)) * asked, hits(second, int(k)) * asked
             rows = sums_of_groups(np.stack([after - before, asked], axis=1), picture)
             interval = bootstrap_interval(rows, _mean_of_ratios, seed=SEED)
-            yield Difference((name, k), int(n), before.sum() / n, after.sum() / n, *interval)
+            values.append((float(before.sum() / n), float(after.sum() / n)))
+            yield Difference((name, k), int(n), *values[-1], *interval)
             changes.append(after - before)
-            values.append((before.sum() / n, after.sum() / n))
     both = sums_of_groups(np.stack([*changes, own["i2t"], own["t2i"]], axis=1), picture)
     before, after = (100 * sum(side) for side in zip(*values, strict=True))
     interval = bootstrap_interval(both, _sum_of_recalls(len(result["i2t"])), seed=SEED)
