@@ -105,18 +105,24 @@ def _by_blocks(
     gradients = [torch.zeros_like(leaf) for leaf in learning]
     weights = (config.recon_weight, config.kl_weight, config.sigma_positive_weight, config.sigma_negative_weight)
     totals = [torch.zeros(()), torch.zeros(()), torch.zeros(()), torch.zeros(())]
-    for at, shares in _blocks(positives, rows):
+
+    def one_block(at: slice, shares: tuple[float, ...]) -> tuple[list[Tensor], tuple[Tensor, ...]]:
+        """Its part of each term, and the gradients; all else of it is let go on return."""
         sample = adapter(leaves[0][at], leaves[1], noise.from_row(at.start))
         if on_block:
             on_block(PairSample(*(part.detach() for part in sample)), positives[at])
         parts = [share * term for share, term in zip(shares, vacsr(sample, positives[at], config)[1:], strict=True)]
-        totals = [total.to(part) + part.detach() for total, part in zip(totals, parts, strict=True)]
-        if learning:
-            loss = torch.stack([weight * part for weight, part in zip(weights, parts, strict=True)]).sum()
-            with full_precision(image):
-                found = torch.autograd.grad(loss, learning)
-            for total, more in zip(gradients, found, strict=True):
-                total.add_(more)
+        if not learning:
+            return parts, ()
+        loss = torch.stack([weight * part for weight, part in zip(weights, parts, strict=True)]).sum()
+        with full_precision(image):
+            return [part.detach() for part in parts], torch.autograd.grad(loss, learning)
+
+    for at, shares in _blocks(positives, rows):
+        parts, found = one_block(at, shares)
+        totals = [total.to(part) + part for total, part in zip(totals, parts, strict=True)]
+        for gradient, more in zip(gradients, found, strict=True):
+            gradient.add_(more)
     loss = torch.stack([weight * total for weight, total in zip(weights, totals, strict=True)]).sum()
     if learning:
         loss = _WithGradients.apply(loss, gradients, *compress(inputs, wanted))
