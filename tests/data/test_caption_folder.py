@@ -70,6 +70,12 @@ def test_unsound_texts_are_refused(folder, content, message):
         read_caption_folder(folder)
 
 
+def test_a_root_that_nothing_would_use_is_refused(folder):
+    config = EvaluateConfig(model=folder, retrieval=folder, ks=(1,), images_root=folder)
+    with pytest.raises(UserError, match="--images-root with folders of pictures alone"):
+        suites_from_files(config)
+
+
 def test_a_folder_without_texts_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"no \.txt file"):
         read_caption_folder(tmp_path)

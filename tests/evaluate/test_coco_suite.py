@@ -67,7 +67,7 @@ def test_the_published_json_and_a_table_ask_the_same(coco):
     for key in ("coco_5k", "coco_1k", "rsum", "cxc", "eccv"):
         assert found[key] == expected[key]
     assert (found["task"], found["n_images"], found["n_texts"]) == ("judged_retrieval", 10, 20)
-    assert found["notes"] == ["1 captions that nobody judged are left out"]
+    assert found["notes"] == ["captions that nobody judged, left out: 1"]
     by_table = result_of(folder, "captions.csv", encoder)
     assert by_table["notes"] == []
     for key in ("coco_5k", "coco_1k", "rsum", "cxc", "eccv", "split_sha256"):

@@ -377,8 +377,8 @@ def test_a_caption_without_words_is_refused_but_in_a_published_file(model, data,
     [
         ({"choice": "mcq.csv", "templates": "prompts.txt"}, "--templates without --classification"),
         ({"choice": "mcq.csv", "any_base": True}, "--any-base without --adapter"),
-        ({"classification": "classes", "images_root": "pictures"}, "--images-root with class folders alone"),
-        ({"classification": "classes", "strip_prefix": "a/"}, "--strip-prefix with class folders alone"),
+        ({"classification": "classes", "images_root": "pictures"}, "--images-root with folders of pictures alone"),
+        ({"classification": "classes", "strip_prefix": "a/"}, "--strip-prefix with folders of pictures alone"),
     ],
 )
 def test_an_option_that_nothing_would_use_is_refused(options, got, data):

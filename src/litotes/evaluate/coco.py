@@ -91,7 +91,7 @@ def coco_suite(path: Path, config: EvaluateConfig, screening: Screening) -> Judg
         caption_ids=[read.caption_ids[j] for j in kept],
         judgements=judgements,
         ks=config.ks,
-        notes=[f"{more} captions that nobody judged are left out"] if more else [],
+        notes=[f"captions that nobody judged, left out: {more}"] if more else [],
     )
 
 

@@ -58,11 +58,11 @@ def suites_from_files(config: EvaluateConfig, screening: Screening | None = None
     }
     if (
         (config.images_root or config.strip_prefix)
-        and config.files.keys() == {"classification"}
-        and config.files["classification"].is_dir()
+        and config.files.keys() <= {"classification", "retrieval", "retrieval_neg"}
+        and all(path.is_dir() for path in config.files.values())
     ):
         raise UserError(
-            got=f"{'--images-root' if config.images_root else '--strip-prefix'} with class folders alone",
+            got=f"{'--images-root' if config.images_root else '--strip-prefix'} with folders of pictures alone",
             expected="a table, whose paths it is about",
             do="leave it out",
         )
