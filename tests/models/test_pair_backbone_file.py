@@ -47,6 +47,7 @@ def embeddings(matcher):
 def test_a_matcher_with_pooled_tokens_embeds_by_them_and_is_known_as_another(tmp_path):
     matcher = base(tmp_path)
     plain = matcher.fingerprint
+    assert "pooled_features" not in matcher.provenance()
     matcher.pooled = PairBackbone(matcher.encoder, 9).train()
     image, text = embeddings(matcher)
     assert matcher.dimension == image.shape[1] == text.shape[1] == 9
@@ -55,6 +56,7 @@ def test_a_matcher_with_pooled_tokens_embeds_by_them_and_is_known_as_another(tmp
         wanted = matcher.pooled.image_features(matcher.pixels(noise_pictures(3), range(3)))
     assert torch.equal(image, wanted)
     assert matcher.pooled.training
+    assert matcher.provenance()["pooled_features"] == 9
     first = matcher.fingerprint
     with torch.no_grad():
         matcher.pooled.text_head.pool.score.weight.add_(1)

@@ -153,6 +153,7 @@ class Matcher:
             "fingerprint": self.fingerprint,
             "activation": self.encoder.activation,
             "precision": "float32",
+            **({"pooled_features": self.pooled.dimension} if self.pooled else {}),
             "preprocessing": self.preprocess.to_dict(),
             "context_length": self.tokenizer.context_length,
             "vocabulary_sha256": self.tokenizer.fingerprint,
