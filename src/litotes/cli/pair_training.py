@@ -63,6 +63,7 @@ def _run(settings: Settings, screen: Console) -> None:
     planned = _planned(settings, screening)
     where: dict[str, Any] = {key: getattr(settings, key) for key in _WHERE}
     matcher = load_backbone(settings.model, device=settings.device, **where)
+    matcher.workers = settings.workers
     with progress_bars(screen) as progress:
         found = screening.look(matcher.preprocess, settings.workers, progress)
     data, loop, suite = _planned(settings, screening) if found else planned

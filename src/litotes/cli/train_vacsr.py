@@ -104,7 +104,7 @@ class Settings:
         the same result
     precision: of trunk and heads; everything else stays in float32 or float64
     device: torch device, cpu by default
-    workers: processes that check pictures (--broken-pictures skip)
+    workers: processes that decode pictures
     seed: of the held-out pictures, weights, order and draws
     save_frequency: steps between checkpoints
     select: the adapter that is kept: of the "last" step, or of the checkpoint with the highest rSum on the

@@ -38,7 +38,8 @@ class Matcher:
     person should know of a model that was read from a file. ``rounded``: whether its weights were rounded like those of
     the reference loaders, ``file_sha256``: of the file that they came from; None where nobody checked or recorded it.
     ``workers``: processes that decode and prepare pictures for ``encode_images`` while the model computes; with 0, the
-    default, that is done in between. The embeddings are the same, bit by bit.
+    default, that is done in between. The embeddings are the same, bit by bit. Each call starts processes that load the
+    script which was started: its work must stand under ``if __name__ == "__main__"``.
     """
 
     def __init__(self, encoder: ClipEncoder, tokenizer: TextTokenizer, preprocess: Preprocess, name: str) -> None:
