@@ -389,7 +389,7 @@ def test_missing_and_broken_pictures_are_left_out_where_asked(train, pairs, tmp_
         ({"noise_sha256": "0" * 64}, "--noise-sha256 without a file"),
         ({"select": "validation", "save_frequency": 0}, "checkpoints to choose among"),
         ({"any_base": True}, "--any-base without --adapter"),
-        ({"adapter": "nowhere"}, "an adapter folder as PEFT writes it"),
+        ({"adapter": "nowhere"}, "check the path of the adapter"),
         ({"model": "nowhere"}, "nowhere"),
         ({"method": "sigmoid", "kl_weight": 0.1}, "--kl-weight with the method sigmoid"),
         ({"repeats": "plain"}, "--repeats with the method vacsr"),

@@ -222,7 +222,7 @@ def test_variance_and_doubt_point_to_the_wrong_pairs_that_the_run_took_for_right
     owners[:wrong] = np.roll(owners[:wrong], 1)
     features = toy_features(rows, 16, owners=owners, noise=0.3)
     task = toy_task(PairMethod(adapter=AdapterConfig(features=16, hidden=32, latent=8)), features)
-    train(task, LoopConfig(batch_size=30, steps=120, lr=1e-2, warmup=5), tmp_path / "run", quiet=True)
+    train(task, LoopConfig(batch_size=30, steps=60, lr=1e-2, warmup=5), tmp_path / "run", quiet=True)
     pairs = [(features.images[owner][None], features.texts[row][None]) for row, owner in enumerate(owners.tolist())]
     with torch.no_grad():
         variance = torch.stack([uncertainty(task.module.distribution(*pair))[0, 0] for pair in pairs])
