@@ -13,7 +13,7 @@ from litotes.backbones.tokenizer import TextTokenizer
 from litotes.backbones.train_tokenizer import train_tokenizer
 from litotes.cli import main
 from litotes.errors import UserError
-from litotes.export import writing
+from litotes.export import onnx, writing
 from litotes.export.formats import KINDS, Kind
 from litotes.export.writing import export
 from litotes.models.clip import load_clip
@@ -364,3 +364,29 @@ def test_a_file_and_a_place_without_anything_are_no_model(tmp_path):
     with pytest.raises(UserError, match="which is not there"):
         export(tmp_path / "none", tmp_path / "out", "hf")
     assert [file.name for file in tmp_path.iterdir()] == ["model.pt"]
+
+
+def test_onnx_without_its_packages_says_which_to_install(models, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(onnx, "find_spec", lambda name: None if name == "onnxscript" else name)
+    words = ["export", "--model", str(models["clip"][0]), "--format", "onnx", "--output", str(tmp_path / "out")]
+    assert main(words) == 2
+    shown = capsys.readouterr().err
+    assert "--format onnx without the package onnxscript" in shown
+    assert "pip install onnxscript (or litotes with its extra: litotes[onnx])" in shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_are_compared_padded_and_alone(models):
+    matcher = load_matcher(models["clip"][0])
+
+    class Depends(onnx.OnnxTowers):
+        """Right for texts of the whole context alone."""
+
+        def __init__(self):
+            self.image_features = matcher.encoder.image_features
+
+        def text_features(self, ids):
+            return matcher.encoder.text_features(ids) + (ids.shape[1] < 77)
+
+    assert writing.differences(matcher, matcher.encoder)[1] < 1e-5
+    assert writing.differences(matcher, Depends())[1] == pytest.approx(1, abs=1e-5)

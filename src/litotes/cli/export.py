@@ -11,7 +11,8 @@ class Settings:
 
     model: folder of the model, in transformers' layout
     format: "hf", a folder for transformers and for every command here; "openai", a safetensors file in the naming of
-        OpenAI's CLIP, LongCLIP, HiMo-CLIP and SmartCLIP; "open_clip", a folder for open_clip
+        OpenAI's CLIP, LongCLIP, HiMo-CLIP and SmartCLIP; "open_clip", a folder for open_clip; "onnx", a folder
+        with a graph of each tower for onnxruntime (needs the packages onnx, onnxscript and onnxruntime)
     output: what to write, a name that is not there yet
     adapter: LoRA adapter to merge into the model, a PEFT folder or CLIP-LoRA's own file (with --any-base); given
         several times, the adapters, of one base, are summed; none by default
@@ -20,7 +21,7 @@ class Settings:
     """
 
     model: Path
-    format: Literal["hf", "openai", "open_clip"]
+    format: Literal["hf", "openai", "open_clip", "onnx"]
     output: Path
     adapter: tuple[Path, ...] = ()
     alpha: float = 1.0

@@ -15,13 +15,14 @@ from litotes.backbones.openai import to_openai
 from litotes.backbones.preprocess import CONFIG_NAME, Preprocess
 from litotes.backbones.tensor_file import read_tensor_file
 from litotes.errors import UserError
+from litotes.export.onnx import IMAGE, TEXT, OnnxTowers, write_onnx
 from litotes.models.clip import ClipEncoder
 from litotes.models.conversion import MASK_NETWORK
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.models.state_dict_file import CLIP_VOCABULARY, HEAD_WIDTH, load_state_dict_file
 from litotes.models.tensors import save_tensors
 
-Form = Literal["hf", "openai", "open_clip"]
+Form = Literal["hf", "openai", "open_clip", "onnx"]
 
 RECORD = "litotes_export.json"
 LONG_CONTEXT = 248
@@ -49,7 +50,7 @@ class Kind:
 
     require: Callable[[Matcher], None]
     write: Callable[[Source, Path], None]
-    read: Callable[[Path], ClipEncoder]
+    read: Callable[[Path], ClipEncoder | OnnxTowers]
     use: Callable[[Path, Source], str]
 
 
@@ -165,6 +166,17 @@ def _require_openai_code(matcher: Matcher) -> None:
         )
 
 
+def _write_onnx(source: Source, folder: Path) -> None:
+    write_onnx(source.matcher, folder, source.record)
+
+
+def _use_onnx(folder: Path, _: Source) -> str:
+    return (
+        f'onnxruntime.InferenceSession("{folder / TEXT}").run(None, {{"input_ids": ids}}), ids padded with 0 and not '
+        f'with the end token; and "{folder / IMAGE}" with pixel_values'
+    )
+
+
 def _use_hf(folder: Path, _: Source) -> str:
     return f'transformers.CLIPModel.from_pretrained("{folder}"), or litotes evaluate --model {folder} ...'
 
@@ -199,4 +211,5 @@ KINDS: dict[Form, Kind] = {
         lambda folder: load_state_dict_file(folder / _OPEN_CLIP_WEIGHTS).encoder,
         _use_open_clip,
     ),
+    "onnx": Kind(lambda _: None, _write_onnx, OnnxTowers, _use_onnx),
 }

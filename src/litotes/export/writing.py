@@ -14,6 +14,7 @@ from torch import Tensor
 import litotes
 from litotes.errors import UserError
 from litotes.export.formats import KINDS, Form, Source
+from litotes.export.onnx import OnnxTowers, require_onnx
 from litotes.models.clip import ClipEncoder
 from litotes.models.conversion import MASK_NETWORK
 from litotes.models.matcher import Matcher, load_matcher
@@ -53,14 +54,16 @@ def export(
     of what was learnt against some of what was forgotten. ``form``: "hf", a folder in transformers' layout with
     tokenizer and picture transform; "openai", one safetensors file under the names of CLIP, or of LongCLIP where the
     model has 248 tokens, with the mask network of a SmartCLIP; "open_clip", a folder of weights and
-    ``open_clip_config.json``.
+    ``open_clip_config.json``; "onnx", a folder with a graph of each tower (``write_onnx``), tokenizer and transform.
 
-    What was written is read again by the reader of its form; its embeddings of fixed random pictures and of texts of
-    2, 10, 20, 21, 77 and all tokens must be those of the model within ``TOLERANCE``. ``output`` appears under its name
+    What was written is read again by the reader of its form, onnxruntime for "onnx"; its embeddings of fixed random
+    pictures and of texts of 2, 10, 20, 21, 77 and all tokens, together and each alone, must be those of the model
+    within ``TOLERANCE``. ``output`` appears under its name
     only after that. Nothing is fetched.
 
     Errors: ``output`` is there already or cannot be written; those of model and adapter; ``alpha`` outside 0 to 1, or
-    without an adapter; a model that the form cannot express; another embedding when read again.
+    without an adapter; a model that the form cannot express; a package that it needs (``require_onnx``); another
+    embedding when read again.
     """
     output, folder = Path(output), Path(model)
     _require_folder(folder)
@@ -83,13 +86,20 @@ def export(
 
 
 @torch.no_grad()
-def differences(matcher: Matcher, encoder: ClipEncoder) -> tuple[float, float]:
-    """Largest absolute difference of the un-normalised embeddings of two encoders, over pictures and over texts."""
+def differences(matcher: Matcher, encoder: ClipEncoder | OnnxTowers) -> tuple[float, float]:
+    """Largest absolute difference of the un-normalised embeddings of two encoders, over pictures and over texts.
+
+    Texts of the model are padded to the context and those of ``encoder`` are so too, and also each alone, without
+    padding: both must give the same.
+    """
     size = matcher.encoder.image_size
     pixels = torch.randn(4, 3, size, size, generator=torch.Generator().manual_seed(0))
     ids = probe_texts(matcher)
     images = matcher.encoder.image_features(pixels) - encoder.image_features(pixels)
-    texts = matcher.encoder.text_features(ids) - encoder.text_features(ids)
+    wanted = matcher.encoder.text_features(ids)
+    lengths = ids.shape[1] - (ids != 0).flip(1).int().argmax(dim=1)
+    alone = torch.cat([encoder.text_features(row[None, :n]) for row, n in zip(ids, lengths.tolist(), strict=True)])
+    texts = torch.stack([encoder.text_features(ids), alone]) - wanted
     return images.abs().max().item(), texts.abs().max().item()
 
 
@@ -124,6 +134,8 @@ def _require_sense(output: Path, form: Form, adapters: Sequence[str | Path], alp
             expected=f"a file name that ends in {_SUFFIX}",
             do=f"say --output {output.with_suffix(_SUFFIX)}",
         )
+    if form == "onnx":
+        require_onnx()
     require_folder_place(output.parent)
     if not 0 <= alpha <= 1:
         raise UserError(got=f"--alpha {alpha:g}", expected="a number from 0 to 1", do="give for instance --alpha 0.5")
@@ -162,8 +174,8 @@ def _notes(source: Source, form: Form, adapted: bool) -> tuple[str, ...]:
     notes = []
     if source.matcher.adapter:
         notes.append(f"adapter: {source.matcher.adapter}")
-    if source.mask_file and form == "open_clip":
-        notes.append("the mask network of SmartCLIP is left out: open_clip has no place for it")
+    if source.mask_file and form in ("open_clip", "onnx"):
+        notes.append(f"the mask network of SmartCLIP is left out: {form} has no place for it")
     elif source.mask_file:
         notes.append("the mask network of SmartCLIP goes along" + (", as it was for the base" if adapted else ""))
     if source.mask_file:
