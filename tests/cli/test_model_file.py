@@ -67,6 +67,43 @@ def test_how_a_file_is_to_be_read_is_said_by_options_and_stands_in_the_result(gi
     assert "- weights rounded to float16, as the reference loaders do" in capsys.readouterr().out
 
 
+def test_masked_scoring_is_asked_for_and_recorded(given, pairs, tmp_path, capsys):
+    columns = ["image_path", "correct_answer", "caption_0", "caption_1", "correct_answer_template"]
+    rows = [[f"{i:02d}.png", i % 2, "a red ball and a blue box", "no ball", "positive"] for i in range(12)]
+    asked = {"choice": write(tmp_path / "mcq.csv", rows, columns), "retrieval": pairs, "classification": pairs}
+    asked |= {"images_root": pairs.parent, "ks": "1,3"}
+    records = {}
+    for name, options in (("plain", {}), ("masked", {"masked": True})):
+        assert litotes("evaluate", **given, **asked, **options, output=tmp_path / f"{name}.json") == 0
+        records[name] = json.loads((tmp_path / f"{name}.json").read_text())
+    shown = capsys.readouterr().out
+    assert shown.count("masked for each text") == shown.count("kept aside and not applied") == 1
+    plain, masked = records["plain"], records["masked"]
+    assert (plain["similarity"], masked["similarity"]) == ("cosine", "masked cosine")
+    assert 0 < masked["mask_kept"] < 1 and masked["masks_empty"] == 0
+    assert plain["fingerprint"] != masked["fingerprint"] and plain["base_sha256"] == masked["base_sha256"]
+    scores = [
+        [json.loads(line)["base"]["scores"] for line in (tmp_path / f"{name}.answers.jsonl").read_text().splitlines()
+         if json.loads(line)["suite"] == "mcq"]
+        for name in ("plain", "masked")
+    ]  # fmt: skip
+    assert len(scores[0]) == len(scores[1]) == 12 and scores[0] != scores[1]
+
+
+def test_masked_scoring_that_cannot_be_is_refused(given, pairs, tmp_path, capsys):
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("a {c}\nthe {c}\n")
+    wanted = {"output": tmp_path / "r.json", "masked": True, "ks": "1"}
+    assert litotes("evaluate", **given, classification=pairs, templates=prompts, **wanted) == 2
+    assert "--masked with 2 prompts for each class" in capsys.readouterr().err
+    ids = len(torch.load(given["model"])["token_embedding.weight"])
+    torch.save(ReferenceClip(ids=ids, context=248, long=True).state_dict(), tmp_path / "long.pt")
+    given = {**given, "model": tmp_path / "long.pt"}
+    assert litotes("evaluate", **given, retrieval=pairs, **wanted) == 2
+    assert "--masked) with long, a model without a mask network" in capsys.readouterr().err
+    assert not (tmp_path / "r.json").exists()
+
+
 @pytest.mark.parametrize("command", ["train", "evaluate"])
 def test_a_file_without_its_vocabulary_is_refused_before_any_work(command, given, pairs, tmp_path, capsys):
     wanted = {"train": {"train_data": pairs, "output": tmp_path / "o"}, "evaluate": {"retrieval": pairs}}[command]

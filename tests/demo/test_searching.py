@@ -6,6 +6,7 @@ import torch
 
 from litotes.data.images import ArrayPictures
 from litotes.demo.searching import denial_search, fits, query, searchable_pairs
+from litotes.metrics.similarity import COSINE
 
 # Six pictures of a cat alone, one of a cat and a dog, six of a dog alone.
 KINDS = [("cat",)] * 6 + [("cat", "dog")] + [("dog",)] * 6
@@ -17,6 +18,8 @@ class Model:
     """Encodes "a <wanted> but no <denied>" as wanted + weight * denied, and the pictures as ``IMAGES``."""
 
     fingerprint = "fake"
+
+    similarity = COSINE
 
     def __init__(self, weight):
         self.weight = weight

@@ -6,6 +6,7 @@ from evaluate_fakes import FakeEncoder, constant_encoder
 from litotes.errors import UserError
 from litotes.evaluate.negation import MultipleChoice, another_of_each
 from litotes.metrics.paired import wilson_interval
+from litotes.metrics.similarity import COSINE
 from tiny import noise_pictures as pictures
 
 N, PICTURES, SIZE = 5914, 40, 16
@@ -15,7 +16,7 @@ TYPES = ("positive", "negative", "hybrid")
 class Rows:
     """Embeddings of the pictures, and of the texts by their number."""
 
-    fingerprint = "f" * 64
+    fingerprint, similarity = "f" * 64, COSINE
 
     def __init__(self, images, texts):
         self.images, self.texts = images, texts

@@ -66,12 +66,23 @@ class MaskPool(nn.Module):
         super().__init__()
         self.attention = nn.Linear(width, 1)
 
+    def forward(self, x):
+        """x [n, length, width]: the mean over positions, weighted by one softmax of them."""
+        return (self.attention(x).softmax(dim=1) * x).sum(dim=1)
+
 
 class MaskNetwork(nn.Module):
     def __init__(self, width, heads, act):
         super().__init__()
         self.resblocks = nn.ModuleList([Block(width, heads, act)])
         self.attn_pool = MaskPool(width)
+
+    def forward(self, x):
+        """x [n, length, width] to [n, width]; attention both ways, over the padding too."""
+        x = x.transpose(0, 1)
+        for block in self.resblocks:
+            x = block(x, None)
+        return self.attn_pool(x.transpose(0, 1))
 
 
 class ReferenceClip(nn.Module):
@@ -129,13 +140,30 @@ class ReferenceClip(nn.Module):
     def encode_image(self, pixels):
         return self.visual(pixels)
 
-    def encode_text(self, ids):
-        """ids [n, context], padded with 0."""
+    def text_tokens(self, ids):
+        """ids [n, length] to what stands behind the final norm at every position, [n, length, width]."""
         length = ids.shape[1]
         x = self.token_embedding(ids) + self.positions()[:length].to(self.token_embedding.weight.dtype)
         causal = torch.full((length, length), float("-inf")).triu(1)
-        x = self.ln_final(self.transformer(x, causal))
-        return x[torch.arange(len(ids)), ids.argmax(dim=1)] @ self.text_projection
+        return self.ln_final(self.transformer(x, causal))
+
+    def encode_text(self, ids):
+        """ids [n, context], padded with 0."""
+        return self.text_tokens(ids)[torch.arange(len(ids)), ids.argmax(dim=1)] @ self.text_projection
+
+    def mask_logits(self, ids):
+        """SmartCLIP's mask of each text before its threshold, [n, width]."""
+        return self.mask_net(self.text_tokens(ids))
+
+    def masked_scores(self, pixels, ids):
+        """Cosines [pictures, texts], each picture masked for each text, one pair after the other."""
+        images, texts, logits = self.encode_image(pixels), self.encode_text(ids), self.mask_logits(ids)
+        scores = torch.empty(len(images), len(texts))
+        for i, image in enumerate(images):
+            for j, (text, logit) in enumerate(zip(texts, logits, strict=True)):
+                kept = torch.where(torch.sigmoid(logit) >= 0.5, image, 0)
+                scores[i, j] = kept @ text / (kept.norm() * text.norm())
+        return scores
 
     def forward(self, pixels, ids):
         return self.encode_image(pixels), self.encode_text(ids)

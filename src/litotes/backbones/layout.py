@@ -111,9 +111,14 @@ def layout(sizes: ClipSizes, family: Family) -> dict[str, Shape]:
     if family in ("longclip", "smartclip"):
         shapes["positional_embedding_res"] = (sizes.context, text)
     if family == "smartclip":
-        shapes |= _block(f"{MASK}resblocks.0", text, 4 * text)
-        shapes |= {f"{MASK}attn_pool.attention.weight": (1, text), f"{MASK}attn_pool.attention.bias": (1,)}
+        shapes |= mask_layout(text)
     return shapes
+
+
+def mask_layout(width: int) -> dict[str, Shape]:
+    """Name and shape of the 14 tensors of SmartCLIP's mask network, for texts of this width."""
+    pool = {f"{MASK}attn_pool.attention.weight": (1, width), f"{MASK}attn_pool.attention.bias": (1,)}
+    return _block(f"{MASK}resblocks.0", width, 4 * width) | pool
 
 
 def _blocks(shapes: Mapping[str, Shape], tower: str) -> int:

@@ -22,7 +22,6 @@ from litotes.evaluate.suite import (
     sha256_of_rows,
 )
 from litotes.metrics.classification import accuracy_at, mean_per_class_recall, recall_of_classes
-from litotes.metrics.cosine import cosine_scores, unit
 
 PLACES = ("{c}", "{}")
 """Where a template takes the class name: CLIP_benchmark writes the first, CLIP's own lists the second."""
@@ -85,7 +84,7 @@ class Classification(Suite):
     def run(self, encoder: Encoder) -> Result:
         """Accuracy and recall of the classes; see the class."""
         images = encoder.encode_images(self.pictures)
-        scores = cosine_scores(images, self.class_embeddings(encoder))
+        scores = encoder.similarity.scores(images, self.class_embeddings(encoder)).rows(0, len(images))
         recall = recall_of_classes(scores, self.labels)
         return {
             "acc1": accuracy_at(scores, self.labels, 1),
@@ -109,10 +108,10 @@ class Classification(Suite):
             yield {"item": item, **pictured(self.pictures, item), "class": self.classnames[label]}
 
     def class_embeddings(self, encoder: Encoder) -> Float[Tensor, "classes d"]:
-        """Unit class embeddings."""
+        """Class embeddings, unit ones where the score is a cosine."""
         prompts = [fill(template, name) for name in self.classnames for template in self.templates]
-        texts = unit(encoder.encode_texts(prompts), "text embeddings")
-        return unit(texts.reshape(len(self.classnames), len(self.templates), -1).mean(dim=1), "class embeddings")
+        texts = encoder.encode_texts(prompts)
+        return encoder.similarity.pooled(texts.reshape(len(self.classnames), len(self.templates), -1))
 
     def _equal_names(self) -> dict[str, list[int]]:
         places: dict[str, list[int]] = {}

@@ -23,7 +23,7 @@ class JudgedRetrieval(Suite):
     """Find captions and pictures among all of COCO's test set, judged by COCO itself, CxC and ECCV Caption.
 
     ``pictures`` and ``image_ids`` [images]; ``captions`` and ``caption_ids`` [texts]: in any order, all that
-    ``judgements`` name and no other. Score: cosine; ties stand against the model. ``run`` gives the keys of
+    ``judgements`` name and no other. Score: the encoder's own; ties stand against the model. ``run`` gives the keys of
     ``judge_features``: ``coco_5k``, ``coco_1k`` (the mean of five folds), ``rsum`` of the latter in percent, ``cxc``
     and ``eccv``, by direction; and ``notes``, what must be known of the input.
 
@@ -59,7 +59,9 @@ class JudgedRetrieval(Suite):
     def run(self, encoder: Encoder) -> Result:
         """Every judge's measure; see the class."""
         images, texts = encoder.encode_images(self.pictures), encoder.encode_texts(self.captions)
-        found = judge_features(images, texts, self.image_ids, self.caption_ids, self.judgements, self.ks)
+        found = judge_features(
+            images, texts, self.image_ids, self.caption_ids, self.judgements, self.ks, encoder.similarity
+        )
         return {**found, "notes": list(self.notes)}
 
 

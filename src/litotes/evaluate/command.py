@@ -18,9 +18,10 @@ from litotes.data.screening import Screening, headline, left_out_notes
 from litotes.errors import UserError, together
 from litotes.evaluate.answers import Answer, Answers, answers_path, write_answers
 from litotes.evaluate.by_pairs import scored_by
+from litotes.evaluate.classification import Classification
 from litotes.evaluate.compare import Difference, Differences, differences
 from litotes.evaluate.config import EvaluateConfig
-from litotes.evaluate.features import Progress, Remembering, silent
+from litotes.evaluate.features import Encoder, Progress, Remembering, silent
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.reading import is_same_run
 from litotes.evaluate.report import Cell, sections
@@ -30,6 +31,7 @@ from litotes.evaluate.verdict import outcome, significance
 from litotes.models.features import image_features
 from litotes.models.loading import load_backbone, require_source
 from litotes.models.lora import load_adapter, require_adapter_files
+from litotes.models.masking import MaskedMatcher
 from litotes.models.matcher import Matcher
 from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter, require_pair_adapter
 from litotes.models.pair_scores import PairScorer
@@ -65,7 +67,7 @@ class Measured(NamedTuple):
 
 
 def measure(
-    config: EvaluateConfig, progress: Progress = silent, ready: Callable[[Matcher, list[Suite]], None] | None = None
+    config: EvaluateConfig, progress: Progress = silent, ready: Callable[[Encoder, list[Suite]], None] | None = None
 ) -> Measured:
     """As ``run``, with the single answers. What base and adapted differ in is in the record as ``differences``.
 
@@ -74,6 +76,7 @@ def measure(
     screening = Screening(config.broken_pictures, config.allow_missing)
     read = partial(suites_from_files, config, screening)
     suites: list[Suite] = together(read, partial(_require_model, config))[0]
+    _require_one_prompt(config, suites)
     matcher = _matcher(config, config.adapter)
     extra, scored = _by_pairs(config, matcher)
     if screening.look(matcher.preprocess, config.workers, progress):
@@ -98,10 +101,10 @@ def measure(
 
 
 def _by_pairs(
-    config: EvaluateConfig, matcher: Matcher
+    config: EvaluateConfig, matcher: Matcher | MaskedMatcher
 ) -> tuple[dict[str, Any], Callable[[Sequence[Suite]], list[Suite]]]:
     """What the record says of the adapter of pairs, and how suites come to be scored by it; nothing without one."""
-    if config.pair_adapter is None:
+    if config.pair_adapter is None or isinstance(matcher, MaskedMatcher):  # never both
         return {}, list
     model, side = load_pair_adapter(config.pair_adapter, matcher)
     named = f"{config.pair_adapter} ({side.objective.get('method')} on {side.kind})"
@@ -110,7 +113,12 @@ def _by_pairs(
 
 
 def _measured(
-    matcher: Matcher, *, suites: list[Suite], left_out: dict[str, Any], config: EvaluateConfig, progress: Progress
+    matcher: Matcher | MaskedMatcher,
+    *,
+    suites: list[Suite],
+    left_out: dict[str, Any],
+    config: EvaluateConfig,
+    progress: Progress,
 ) -> tuple[dict[str, Any], dict[str, list[Answer]]]:
     encode_images = partial(image_features, matcher, cache=config.cache) if config.cache else None
     answers: dict[str, list[Answer]] = {}
@@ -140,7 +148,7 @@ def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> 
     return path
 
 
-def _require_free(config: EvaluateConfig, matcher: Matcher, suites: Sequence[Suite]) -> None:
+def _require_free(config: EvaluateConfig, matcher: Encoder, suites: Sequence[Suite]) -> None:
     """Refuse to replace a result by that of another run, before anything is encoded."""
     named = heading(config.dataset_name, matcher.provenance(), [suite.task for suite in suites])
     path = config.output or Path(file_name(named))
@@ -303,10 +311,21 @@ def _where(config: EvaluateConfig) -> dict[str, Any]:
     return {key: getattr(config, key) for key in keys}
 
 
-def _matcher(config: EvaluateConfig, adapter: Path | None) -> Matcher:
+def _matcher(config: EvaluateConfig, adapter: Path | None) -> Matcher | MaskedMatcher:
     require_device(config.device)
     matcher = load_backbone(config.model, device=config.device, truncation=config.truncation, **_where(config))
     matcher.workers = config.workers
     if adapter is not None:
         load_adapter(matcher, adapter, any_base=config.any_base)
-    return matcher
+    return MaskedMatcher(matcher) if config.masked else matcher
+
+
+def _require_one_prompt(config: EvaluateConfig, suites: Sequence[Suite]) -> None:
+    """Refuse masked scoring of classes that several prompts describe, each of which would have a mask of its own."""
+    for suite in suites:
+        if config.masked and isinstance(suite, Classification) and len(suite.templates) > 1:
+            raise UserError(
+                got=f"--masked with {len(suite.templates)} prompts for each class",
+                expected="one prompt, which has one mask",
+                do="give --templates with one line, or leave out --masked",
+            )

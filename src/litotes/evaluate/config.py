@@ -29,6 +29,8 @@ class EvaluateConfig:
         retrieval and multiple choice by its logit in place of the cosine, with what its uncertainty knows; none by
         default.
     adapted_only: with an adapter, leave out the base, which is measured beside it otherwise; half the time.
+    masked: of a SmartCLIP, mask each picture for each text by the model's mask network, as its training does and its
+        published evaluations do not; off by default.
     choice: multiple-choice questions in NegBench's columns (image_path, correct_answer, caption_0 ...).
     retrieval: captions in NegBench's columns (filepath, captions) or one a row (filepath, caption); or a folder of
         pictures, each with its captions, one a line, in a .txt of the same name.
@@ -76,6 +78,7 @@ class EvaluateConfig:
     any_base: bool = False
     pair_adapter: Path | None = None
     adapted_only: bool = False
+    masked: bool = False
     choice: Path | None = None
     retrieval: Path | None = None
     negated_retrieval: Path | None = None
@@ -131,6 +134,12 @@ class EvaluateConfig:
                     do=f"add {needed}, or leave out {option}",
                 )
 
+        if self.masked and self.pair_adapter:
+            raise UserError(
+                got="--masked with --pair-adapter",
+                expected="one way to score a pair: by masks, or by the adapter",
+                do="leave out one of the two",
+            )
         by_cosine = [flag(name) for name in self.files if name not in _BY_PAIRS]
         if self.pair_adapter and by_cosine:
             raise UserError(

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from litotes.data.images import Pictures, Subset
+from litotes.metrics.similarity import Similarity
 
 PICTURES_AT_ONCE = 1024
 TEXTS_AT_ONCE = 1024
@@ -29,6 +30,10 @@ class Encoder(Protocol):
 
     def encode_texts(self, texts: Sequence[str]) -> Tensor:
         """Embeddings [n, d] of the texts, in their order."""
+
+    @property
+    def similarity(self) -> Similarity:
+        """How embeddings of pictures and texts compare."""
 
     @property
     def fingerprint(self) -> str:
@@ -60,6 +65,7 @@ class Remembering:
         self._images = _Rows()
         self._texts = _Rows()
         self.fingerprint = encoder.fingerprint
+        self.similarity = encoder.similarity
 
     def encode_images(self, pictures: Pictures, indices: Sequence[int] | None = None) -> Float[Tensor, "n d"]:
         """Embeddings of the pictures, in their order."""

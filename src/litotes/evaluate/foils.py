@@ -21,7 +21,6 @@ from litotes.evaluate.suite import (
     sha256_of_rows,
 )
 from litotes.metrics.choice import pair_accuracy
-from litotes.metrics.cosine import paired_cosines
 from litotes.metrics.paired import wilson_interval
 
 Groups = Mapping[str, Sequence[int]]
@@ -64,8 +63,8 @@ class Foils(Suite):
     def run(self, encoder: Encoder) -> Result:
         """Accuracy and ties of each group; see the class."""
         images = encoder.encode_images(self.pictures)[torch.as_tensor(self.image_of_item)]
-        above = paired_cosines(images, encoder.encode_texts(self.captions))
-        below = paired_cosines(images, encoder.encode_texts(self.foils))
+        above = encoder.similarity.paired(images, encoder.encode_texts(self.captions))
+        below = encoder.similarity.paired(images, encoder.encode_texts(self.foils))
         texts = [list(pair) for pair in zip(self.captions, self.foils, strict=True)]
         return {
             "benchmark": self.name,
@@ -117,17 +116,17 @@ class Rewordings(Suite):
         """Accuracy and ties of each group in both tasks; see the class."""
         images = encoder.encode_images(self.pictures)[torch.as_tensor(self.image_of_item)]
         first, second, false = map(encoder.encode_texts, (self.captions, self.rewordings, self.foils))
-        true = torch.minimum(paired_cosines(images, first), paired_cosines(images, second))
-        nearest = torch.maximum(paired_cosines(first, false), paired_cosines(second, false))
-        by_image = counted(true, paired_cosines(images, false), self.groups, averaged=True, chance=1 / 3, of="ITT")
-        by_text = counted(paired_cosines(first, second), nearest, self.groups, averaged=True, chance=1 / 3, of="TOT")
+        score, between = encoder.similarity.paired, encoder.similarity.between_texts
+        true, untrue = torch.minimum(score(images, first), score(images, second)), score(images, false)
+        same, nearest = between(first, second), torch.maximum(between(first, false), between(second, false))
+        by_image = counted(true, untrue, self.groups, averaged=True, chance=1 / 3, of="ITT")
+        by_text = counted(same, nearest, self.groups, averaged=True, chance=1 / 3, of="TOT")
         texts = [list(three) for three in zip(self.captions, self.rewordings, self.foils, strict=True)]
         itt, tot = (_asked(self.pictures, self.image_of_item, texts, self.groups, of) for of in ("ITT", "TOT"))
         return {
             "benchmark": self.name,
             **{key: _merged(value, by_text[key]) for key, value in by_image.items()},
-            "answers": _answers(true, paired_cosines(images, false), itt)
-            + _answers(paired_cosines(first, second), nearest, tot),
+            "answers": _answers(true, untrue, itt) + _answers(same, nearest, tot),
         }
 
 
@@ -159,7 +158,7 @@ class Boxes(Suite):
         """Accuracy and ties; see the class."""
         n = len(self.phrases)
         images, texts = encoder.encode_images(self.parts), encoder.encode_texts(self.phrases)
-        above, below = paired_cosines(images[:n], texts), paired_cosines(images[n:], texts)
+        above, below = (encoder.similarity.paired(part, texts) for part in (images[:n], images[n:]))
         everything = {"all": range(n)}
         asked = _asked(self.parts, range(n), [[phrase] for phrase in self.phrases], everything)
         return {

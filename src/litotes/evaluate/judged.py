@@ -12,7 +12,8 @@ from litotes.errors import UserError
 from litotes.metrics.graded import UNFOUND, PositiveRanks, graded_scores, number_of_positives, recall
 from litotes.metrics.ranked_lists import positive_ranks, ranked_lists
 from litotes.metrics.ranking import check_ks
-from litotes.metrics.streaming import at_or_above, behind_their_equals, cosines
+from litotes.metrics.similarity import COSINE, Similarity
+from litotes.metrics.streaming import Scores, at_or_above, behind_their_equals
 
 WAYS = ("i2t", "t2i")
 _OTHER = {"i2t": "t2i", "t2i": "i2t"}
@@ -64,15 +65,16 @@ def judge_lists(
 
 def judge_features(
     images: Float[Tensor, "images d"],
-    texts: Float[Tensor, "texts d"],
+    texts: Float[Tensor, "texts e"],
     image_ids: Sequence[int],
     caption_ids: Sequence[int],
     judgements: CocoJudgements,
     ks: Sequence[int] = (1, 5, 10),
+    similarity: Similarity = COSINE,
 ) -> Judged:
-    """Every measure from embeddings by cosine, ranks exact and ties against the model.
+    """Every measure from embeddings by ``similarity``, ranks exact and ties against the model.
 
-    ``images`` [images, d] and ``texts`` [texts, d]: embeddings in the order of ``image_ids`` and ``caption_ids``, which
+    ``images`` [images, d] and ``texts`` [texts, e]: embeddings in the order of ``image_ids`` and ``caption_ids``, which
     are all those of ``judgements`` in any order. Neither scores nor lists are ever held as a whole.
 
     A right item behind all its equals that are not right is at the lowest place that a sort could give it; without
@@ -83,7 +85,7 @@ def judge_features(
     require_all("image", image_ids, judgements.image_ids, len(images))
     require_all("caption", caption_ids, judgements.caption_ids, len(texts))
     ids = {"i2t": _numbers(image_ids), "t2i": _numbers(caption_ids)}
-    whole = _Counts(images, texts, ids, (judgements.original, judgements.cxc, judgements.eccv))
+    whole = _Counts(similarity.scores(images, texts), ids, (judgements.original, judgements.cxc, judgements.eccv))
     folds: dict[tuple[int, ...], _Counts] = {}
     for number in range(FOLDS):
         captions = judgements.fold(number)
@@ -91,7 +93,7 @@ def judge_features(
         pairs = Judgements({i: judgements.original.i2t[i] for i in own}, {})
         inside = {"i2t": _numbers(own), "t2i": _numbers(captions)}
         rows = images[[ids["i2t"][i] for i in own]], texts[[ids["t2i"][c] for c in captions]]
-        folds[captions] = folds[own] = _Counts(*rows, inside, (pairs,))
+        folds[captions] = folds[own] = _Counts(similarity.scores(*rows), inside, (pairs,))
 
     def find(name: str, way: str, relevant: Relevant, within: tuple[int, ...] | None) -> PositiveRanks:
         return (whole if within is None else folds[within]).ranks(way, relevant)
@@ -102,14 +104,12 @@ def judge_features(
 class _Counts:
     """How many items score at least as high as a right one, for all judgements in one pass over the scores."""
 
-    def __init__(
-        self, images: Tensor, texts: Tensor, ids: dict[str, dict[int, int]], sets: Sequence[Judgements]
-    ) -> None:
-        self.ids, self.n_texts = ids, len(texts)
+    def __init__(self, scores: Scores, ids: dict[str, dict[int, int]], sets: Sequence[Judgements]) -> None:
+        self.ids, self.n_texts = ids, scores.shape[1]
         found = [self._keys(way, getattr(judged, way)) for judged in sets for way in WAYS]
         self.keys = torch.cat(found).unique()
         self.keys = self.keys[self.keys >= 0]
-        counts = at_or_above(cosines(images, texts), self.keys // self.n_texts, self.keys % self.n_texts)
+        counts = at_or_above(scores, self.keys // self.n_texts, self.keys % self.n_texts)
         self.counts = {"i2t": counts.texts, "t2i": counts.images}
 
     def ranks(self, way: str, relevant: Relevant) -> PositiveRanks:

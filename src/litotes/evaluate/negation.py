@@ -23,8 +23,9 @@ from litotes.evaluate.suite import (
     sha256_of_rows,
 )
 from litotes.metrics.choice import choice_accuracy, chosen_instead, pair_accuracy, strictly_best
-from litotes.metrics.cosine import paired_cosines, unit
+from litotes.metrics.cosine import unit
 from litotes.metrics.paired import wilson_interval
+from litotes.metrics.similarity import Similarity
 from litotes.models.pair_scores import PairScorer
 
 CONTROL_SEED = 0
@@ -101,7 +102,7 @@ class MultipleChoice(Suite):
         pictures, asked = encoder.encode_images(self.pictures), torch.as_tensor(self.image_of_question)
         texts = encoder.encode_texts([text for options in self.options for text in options])
         texts = texts.reshape(len(self.options), size, -1)
-        scores = self._scores(pictures[asked], texts)
+        scores = self._scores(encoder.similarity, pictures[asked], texts)
         counts = choice_accuracy(scores, self.correct, self.types)
         by_first = counts.pop("total_ties_to_first")
         return {
@@ -111,18 +112,18 @@ class MultipleChoice(Suite):
             "chance": 1 / size,
             "interval": _interval(counts["total"], len(texts)),
             "intervals": {kind: _interval(counts[kind], _count(counts, kind)) for kind in sorted(set(self.types))},
-            "controls": self._controls(pictures, asked, texts),
+            "controls": self._controls(encoder.similarity, pictures, asked, texts),
             "seed": CONTROL_SEED,
             "equal_options": sum(len(set(options)) < size for options in self.options),
             "wrong_by_type": self._wrong_choices(chosen_instead(scores, self.correct).tolist()),
             "answers": choices(scores, self.correct, self._questions()),
         }
 
-    def _scores(self, images: Tensor, texts: Tensor) -> Tensor:
-        """Of images [questions, d] and options [questions, options, d]: [questions, options]."""
-        spread = images[:, None].expand_as(texts)
+    def _scores(self, similarity: Similarity, images: Tensor, texts: Tensor) -> Tensor:
+        """Of images [questions, d] and options [questions, options, e]: [questions, options]."""
+        spread = images[:, None].expand(-1, texts.shape[1], -1)
         if self.scorer is None:
-            return paired_cosines(spread, texts)
+            return similarity.paired(spread, texts)
         return self.scorer.paired(spread.flatten(0, 1), texts.flatten(0, 1)).reshape(texts.shape[:2])
 
     def _questions(self) -> Iterator[dict[str, Any]]:
@@ -130,11 +131,13 @@ class MultipleChoice(Suite):
         for item, (picture, kind, options) in enumerate(rows):
             yield {"item": item, **pictured(self.pictures, picture), "type": kind, "texts": list(options)}
 
-    def _controls(self, pictures: Tensor, asked: Tensor, texts: Tensor) -> dict[str, float | None]:
+    def _controls(
+        self, similarity: Similarity, pictures: Tensor, asked: Tensor, texts: Tensor
+    ) -> dict[str, float | None]:
         right = torch.as_tensor(self.correct, device=texts.device)
 
         def accuracy(images: Tensor) -> float:
-            return int(strictly_best(self._scores(images, texts), right).sum()) / len(texts)
+            return int(strictly_best(self._scores(similarity, images, texts), right).sum()) / len(texts)
 
         mean = unit(pictures).mean(dim=0, keepdim=True).expand(len(texts), -1)
         another = accuracy(pictures[another_of_each(len(pictures))[asked]]) if len(pictures) > 1 else None
@@ -211,8 +214,8 @@ class Pairs(Suite):
         shares: Result = {}
         ties: dict[str, int] = {}
         for key, (true, false) in self.pairs.items():
-            above = paired_cosines(images, encoder.encode_texts(true))
-            below = paired_cosines(images, encoder.encode_texts(false))
+            above = encoder.similarity.paired(images, encoder.encode_texts(true))
+            below = encoder.similarity.paired(images, encoder.encode_texts(false))
             shares[key] = pair_accuracy(above, below)
             ties[key] = int((above == below).sum())
         return {**shares, "ties": ties, "n": len(self.pictures)}

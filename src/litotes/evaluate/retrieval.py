@@ -17,7 +17,7 @@ from litotes.evaluate.suite import (
     require_parallel,
     sha256_of_rows,
 )
-from litotes.metrics.ranking import check_ks, cosine_ranks, median_rank, ranks, recalls
+from litotes.metrics.ranking import check_ks, median_rank, ranks, ranks_of, recalls
 from litotes.models.pair_scores import PairScorer
 
 
@@ -26,9 +26,9 @@ from litotes.models.pair_scores import PairScorer
 class Retrieval(Suite):
     """Find a caption's picture among all pictures, and any of a picture's captions among all captions.
 
-    Score: cosine, or the logit of ``scorer`` where one is given. Every caption is a query over all pictures; every
-    picture with a caption is a query over all captions and is found by its best own caption. Ties count against the
-    right item (``metrics.ranking.ranks``).
+    Score: the encoder's own (cosine), or the logit of ``scorer`` where one is given. Every caption is a query over all
+    pictures; every picture with a caption is a query over all captions and is found by its best own caption. Ties count
+    against the right item (``metrics.ranking.ranks``).
 
     ``captions`` [texts] and ``image_of_caption`` [texts]: index into ``pictures``; captions of a picture may stand
     anywhere. ``ks``: the ranks asked. ``negated``: whether the captions are negated ones (NegBench's Retrieval-Neg:
@@ -66,7 +66,7 @@ class Retrieval(Suite):
         images = encoder.encode_images(self.pictures)
         texts = encoder.encode_texts(self.captions)
         if self.scorer is None:
-            found = cosine_ranks(images, texts, self.image_of_caption)
+            found = ranks_of(encoder.similarity.scores(images, texts), self.image_of_caption)
         else:
             found = ranks(self.scorer.scores(images, texts), self.image_of_caption)
         recall = recalls(found, self.ks)

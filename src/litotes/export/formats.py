@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from litotes.backbones.families import MASK
 from litotes.backbones.fit import require_fit
-from litotes.backbones.layout import ClipSizes, layout
+from litotes.backbones.layout import ClipSizes, mask_layout
 from litotes.backbones.open_clip_config import OPEN_CLIP_CONFIG, open_clip_config
 from litotes.backbones.openai import to_openai
 from litotes.backbones.preprocess import CONFIG_NAME, Preprocess
@@ -66,9 +65,9 @@ def _write_openai(source: Source, file: Path) -> None:
     tensors = to_openai(encoder.base_state(), two_tables=encoder.context_length == LONG_CONTEXT)
     if source.mask_file:
         mask = read_tensor_file(source.mask_file).tensors
-        wanted = layout(_sizes(source.matcher), "smartclip")
-        places = {name: shape for name, shape in wanted.items() if name.startswith(MASK)}
-        require_fit(source.mask_file, mask, places, "the mask network of this SmartCLIP")
+        require_fit(
+            source.mask_file, mask, mask_layout(_sizes(source.matcher).text_width), "the mask network of this SmartCLIP"
+        )
         tensors |= {name: tensor.contiguous() for name, tensor in mask.items()}
     save_tensors(tensors, file, {"format": "pt", **source.record})
 

@@ -51,7 +51,7 @@ def ranks(scores: Float[Tensor, "images texts"], image_of_text: Tensor | Sequenc
 
     Errors: non-finite scores, no text at all, ``image_of_text`` of another length or out of range.
     """
-    return _ranks(matrix(scores), image_of_text, block)
+    return ranks_of(matrix(scores), image_of_text, block)
 
 
 def cosine_ranks(
@@ -68,7 +68,17 @@ def cosine_ranks(
 
     Errors: those of ``ranks``; non-finite embeddings.
     """
-    return _ranks(cosines(images, texts), image_of_text, block)
+    return ranks_of(cosines(images, texts), image_of_text, block)
+
+
+def ranks_of(scores: Scores, image_of_text: Tensor | Sequence[int], block: int = 256) -> Ranks:
+    """The ranks of ``ranks`` from scores in blocks, whatever they come from."""
+    n_images, n_texts = scores.shape
+    owners = _owners(image_of_text, n_images, n_texts).cpu()
+    found = at_or_above(scores, owners, torch.arange(n_texts), block)
+    best = torch.full((n_images,), UNFOUND).scatter_reduce(0, owners, found.texts, "amin")
+    own_equals = torch.bincount(owners[found.texts == best[owners]], minlength=n_images)
+    return Ranks(torch.where(own_equals > 0, best - own_equals + 1, 0), found.images)
 
 
 def recall_at_k(
@@ -130,12 +140,3 @@ def _owners(image_of_text: Tensor | Sequence[int], n_images: int, n_texts: int) 
             got=f"{n_images} images and {n_texts} texts", expected="at least one of each", do="check the input file"
         )
     return as_indices(image_of_text, n_texts, n_images, "image_of_text")
-
-
-def _ranks(scores: Scores, image_of_text: Tensor | Sequence[int], block: int) -> Ranks:
-    n_images, n_texts = scores.shape
-    owners = _owners(image_of_text, n_images, n_texts).cpu()
-    found = at_or_above(scores, owners, torch.arange(n_texts), block)
-    best = torch.full((n_images,), UNFOUND).scatter_reduce(0, owners, found.texts, "amin")
-    own_equals = torch.bincount(owners[found.texts == best[owners]], minlength=n_images)
-    return Ranks(torch.where(own_equals > 0, best - own_equals + 1, 0), found.images)

@@ -49,12 +49,18 @@ def matrix(scores: Float[Tensor, "images texts"]) -> Scores:
 def cosines(images: Float[Tensor, "images d"], texts: Float[Tensor, "texts d"]) -> Scores:
     """The scores of ``cosine_scores``. Errors: non-finite embeddings."""
     rows = cosine_rows(images, texts)[0]
-
-    def of_pairs(image: Tensor, text: Tensor) -> Tensor:
-        parts = zip(image.split(_PAIRS_AT_ONCE), text.split(_PAIRS_AT_ONCE), strict=True)
-        return torch.cat([paired_cosines(images[i], texts[t]) for i, t in parts])
-
+    of_pairs = in_parts(lambda i, t: paired_cosines(images[i], texts[t]))
     return Scores((len(images), len(texts)), rows, of_pairs, distinct_rows(unit(images))[1])
+
+
+def in_parts(of_pairs: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    """The scores of pairs a few thousand at once, so that no more of their embeddings are gathered together."""
+
+    def joined(image: Tensor, text: Tensor) -> Tensor:
+        parts = zip(image.split(_PAIRS_AT_ONCE), text.split(_PAIRS_AT_ONCE), strict=True)
+        return torch.cat([of_pairs(i, t) for i, t in parts])
+
+    return joined
 
 
 class AtOrAbove(NamedTuple):

@@ -83,6 +83,18 @@ class ClipEncoder(nn.Module):
         """
         return self.clip.text_model(input_ids=ids).last_hidden_state
 
+    def text_features_and_tokens(
+        self, ids: Int[Tensor, "n length"]
+    ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n length w"]]:
+        """``text_features`` and ``text_tokens`` of one pass."""
+        output = self.clip.get_text_features(input_ids=ids)
+        return output.pooler_output, output.last_hidden_state
+
+    @property
+    def text_heads(self) -> int:
+        """Attention heads of a block of the text tower."""
+        return int(self.clip.config.text_config.num_attention_heads)
+
     @property
     def token_widths(self) -> tuple[int, int]:
         """Dimensions of an image token and of a text token."""

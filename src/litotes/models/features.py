@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from litotes.data.images import Pictures
+from litotes.models.masking import MaskedMatcher
 from litotes.models.matcher import Matcher
 from litotes.models.tensors import save_tensors
 
@@ -22,7 +23,7 @@ def is_frozen(matcher: Matcher, tower: str) -> bool:
     return not any(p.requires_grad for module in modules for p in module.parameters())
 
 
-def image_features(matcher: Matcher, pictures: Pictures, cache: Path | None) -> Tensor:
+def image_features(matcher: Matcher | MaskedMatcher, pictures: Pictures, cache: Path | None) -> Tensor:
     """Un-normalised embeddings [n, d] of all pictures, from the cache folder where they are already there."""
     key = [matcher.fingerprint, *(pictures.digest(i) for i in range(len(pictures)))] if cache else []
     return _cached(cache, key, lambda: matcher.encode_images(pictures))

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from litotes.backbones.tensor_file import require_hash, require_sha256
+from litotes.backbones.tensor_file import read_tensor_file, require_hash, require_sha256
 from litotes.backbones.tokenizer import Truncation, require_tokenizer_files
 from litotes.backbones.vocabulary import WHERE_FROM
 from litotes.errors import UserError
 from litotes.models.clip import WEIGHTS, local_folder
-from litotes.models.conversion import source_record
+from litotes.models.conversion import MASK_NETWORK, source_record
 from litotes.models.matcher import Matcher, load_matcher, matcher_of_file
 from litotes.models.state_dict_file import Activation, load_state_dict_file
 
@@ -49,6 +49,8 @@ def load_backbone(
         require_hash(folder / WEIGHTS, sha256)
         matcher = load_matcher(folder, device=device, truncation=truncation)
         matcher.name = Path(source).name
+        if (folder / MASK_NETWORK).is_file():
+            matcher.mask_network = read_tensor_file(folder / MASK_NETWORK).tensors
         record = source_record(folder)
         if record is not None:
             matcher.rounded, matcher.file_sha256 = record.round_like_reference, record.sha256

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from litotes.backbones.tokenizer import TextTokenizer, Truncation
 from litotes.data.images import Pictures
 from litotes.data.processes import in_processes
 from litotes.errors import UserError
+from litotes.metrics.similarity import COSINE, Similarity
 from litotes.models.clip import LEGACY_EOS, ClipEncoder, load_clip, local_folder, quiet_transformers, tensor_bytes
 from litotes.models.pair_backbone import PairBackbone
 from litotes.models.state_dict_file import Backbone
@@ -40,7 +41,11 @@ class Matcher:
     ``workers``: processes that decode and prepare pictures for ``encode_images`` while the model computes; with 0, the
     default, that is done in between. The embeddings are the same, bit by bit. Each call starts processes that load the
     script which was started: its work must stand under ``if __name__ == "__main__"``.
+    ``similarity``: how its embeddings compare. ``mask_network``: SmartCLIP's, by its own names, which nothing here
+    applies (``models.masking``); empty for all others.
     """
+
+    similarity: Similarity = COSINE
 
     def __init__(self, encoder: ClipEncoder, tokenizer: TextTokenizer, preprocess: Preprocess, name: str) -> None:
         self.encoder = encoder
@@ -53,6 +58,7 @@ class Matcher:
         self.rounded: bool | None = None
         self.file_sha256: str | None = None
         self.workers = 0
+        self.mask_network: Mapping[str, Tensor] = {}
 
     @property
     def base(self) -> str:
@@ -74,7 +80,7 @@ class Matcher:
     ) -> Float[Tensor, "n d"]:
         """Un-normalised embeddings of the pictures (of ``indices`` alone where given), in their order."""
         wanted = range(len(pictures)) if indices is None else indices
-        with _eval_mode(self._features):
+        with eval_mode(self._features):
             parts = [
                 self._features.image_features(batch.to(self.encoder.device)).float()
                 for batch in self._batches(pictures, wanted, batch_size)
@@ -95,7 +101,7 @@ class Matcher:
         unique = sorted(set(texts), key=lambda text: (len(text), text))
         if not unique:
             return torch.zeros(0, self.dimension)
-        with _eval_mode(self._features):
+        with eval_mode(self._features):
             parts = [
                 self._features.text_features(self.tokenizer(unique[i : i + batch_size]).to(self.encoder.device)).float()
                 for i in range(0, len(unique), batch_size)
@@ -152,6 +158,7 @@ class Matcher:
             "model_notes": list(self.notes),
             "adapter": self.adapter,
             "fingerprint": self.fingerprint,
+            "similarity": self.similarity.name,
             "activation": self.encoder.activation,
             "precision": "float32",
             **({"pooled_features": self.pooled.dimension} if self.pooled else {}),
@@ -192,7 +199,7 @@ def _parts(indices: Indices, size: int) -> list[Indices]:
 
 
 @contextmanager
-def _eval_mode(encoder: ClipEncoder | PairBackbone) -> Iterator[None]:
+def eval_mode(encoder: ClipEncoder | PairBackbone) -> Iterator[None]:
     """Switches dropout off inside a block and restores the mode after it."""
     was_training = encoder.training
     encoder.eval()
@@ -229,7 +236,7 @@ def matcher_of_file(
     tokenizer = TextTokenizer(vocabulary, backbone.encoder.context_length, truncation=truncation)
     _require_fit(backbone.encoder, tokenizer, backbone.preprocess, Path(vocabulary))
     matcher = Matcher(backbone.encoder, tokenizer, backbone.preprocess, name)
-    matcher.notes = backbone.notes
+    matcher.notes, matcher.mask_network = backbone.notes, backbone.mask_network
     return matcher
 
 

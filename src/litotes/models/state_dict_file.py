@@ -24,6 +24,9 @@ HEAD_WIDTH = 64
 WIDEST = 1024
 """Widest tower whose heads are surely 64 wide: open_clip's ViT-H, g and bigG (1280 and more) have other ones."""
 
+MASK_ASIDE = "the mask network is kept aside and not applied"
+"""Note on a SmartCLIP, as it is scored in the published evaluations."""
+
 CLIP_VOCABULARY = 49408
 LARGEST_SCALE = 4.61
 """ln 100, CLIP's own limit, with room for a rounding to half precision."""
@@ -34,7 +37,7 @@ class Backbone:
     """What a file gave: the ``encoder`` with its ``preprocess``, the ``family``, and ``notes`` to be shown or recorded.
 
     ``mask_network``: SmartCLIP's, by its own names, in the file's number type; empty for all others. It is not applied
-    to any embedding, as in the published evaluations.
+    to any embedding, as in the published evaluations (``models.masking`` does).
     """
 
     encoder: ClipEncoder
@@ -173,7 +176,7 @@ def _remarks(file: TensorFile, named: NamedWeights, sizes: ClipSizes) -> list[st
             f"positions: rows 0 to {KEPT_POSITIONS - 1} of positional_embedding, the others of positional_embedding_res"
         )
     if named.family == "smartclip":
-        remarks.append("the mask network is kept aside and not applied; SmartCLIP's weights are CC-BY-NC-4.0")
+        remarks += [MASK_ASIDE, "SmartCLIP's weights are CC-BY-NC-4.0"]
     if sizes.vocabulary != CLIP_VOCABULARY:
         remarks.append(
             f"a vocabulary of {sizes.vocabulary}, not CLIP's {CLIP_VOCABULARY}: its last id is taken for the end token"
