@@ -1,4 +1,5 @@
 import csv
+import io
 import json
 
 import numpy as np
@@ -7,10 +8,11 @@ import torch
 from coco_files import karpathy, text_of, write_judgements
 from evaluate_fakes import FakeEncoder, constant_encoder
 from PIL import Image
+from rich.console import Console
 
 from litotes.data.judgements import read_coco_judgements
 from litotes.errors import UserError
-from litotes.evaluate.command import run
+from litotes.evaluate.command import evaluate_command, run
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.judged import judge_features
@@ -95,6 +97,14 @@ def test_the_command_measures_a_model(coco):
     labels = [row.label for row in section.rows]
     assert len(labels) == 3 * 2 * 2 + 6 + 1
     assert all(row.cells[0].text != "–" for row in section.rows)
+
+
+def test_the_command_says_that_no_single_answers_are_kept(coco):
+    folder, images, _ = coco
+    tiny_model(folder / "model", [text_of(image, n) for image in images for n in (0, 1)])
+    text = io.StringIO()
+    evaluate_command(config(folder, output=folder / "out.json"), Console(file=text, width=130))
+    assert text.getvalue().endswith("out.answers.jsonl (none are kept of coco)\n")
 
 
 def test_every_picture_must_be_there(coco):

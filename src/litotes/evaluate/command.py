@@ -144,7 +144,7 @@ def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> 
     print_record(measured.record, screen)
     path = config.output or Path(file_name(measured.record))
     write_json(path, _with_answers(measured, path))
-    screen.print(f"written to {path}, every answer to {answers_path(path)}", highlight=False, soft_wrap=True)
+    screen.print(f"written to {path}, {_answers_told(measured, path)}", highlight=False, soft_wrap=True)
     return path
 
 
@@ -174,6 +174,13 @@ def _with_answers(measured: Measured, path: Path) -> dict[str, Any]:
     *others, last = measured.answers
     base = {name: {**record[name], "answers": {**entry, "model": name}} for name in others}
     return {**record, **base, "answers": {**entry, "model": last}}
+
+
+def _answers_told(measured: Measured, path: Path) -> str:
+    """Where the single answers are, and of which suites there are none."""
+    kept = next(iter(measured.answers.values()))
+    without = [name for name in measured.record["suites"] if not kept.get(name)]
+    return f"every answer to {answers_path(path)}" + (f" (none are kept of {', '.join(without)})" if without else "")
 
 
 def print_record(record: Mapping[str, Any], screen: Console) -> None:
