@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -261,6 +262,51 @@ def test_a_configuration_that_was_changed_after_saving_is_refused(tmp_path):
     (tmp_path / "adapter_config.json").write_text(json.dumps(config | {"lora_alpha": 16}))
     with pytest.raises(UserError, match=r"lora_alpha = 16 in adapter_config\.json, alpha = 8"):
         load_adapter(FileClip.matcher(), tmp_path)
+
+
+def saved_of_the_file_clip(folder):
+    """A saved adapter of the file's CLIP, and its side file."""
+    matcher = FileClip.matcher()
+    add_lora(matcher.encoder, SETTINGS)
+    save_adapter(matcher, SETTINGS, folder)
+    return folder, folder / "litotes_adapter.json"
+
+
+def test_pictures_read_otherwise_than_in_training_are_refused(tmp_path):
+    folder, _ = saved_of_the_file_clip(tmp_path / "adapter")
+    matcher = FileClip.matcher()
+    matcher.preprocess = replace(matcher.preprocess, deviations=("exif",))
+    with pytest.raises(UserError, match=r"(?s)\['exif'\].*as the adapter was trained: picture_deviations = None"):
+        load_adapter(matcher, folder)
+    assert not adapted_layers(matcher.encoder)
+
+
+def test_equal_weights_with_another_activation_are_refused(tmp_path):
+    folder, side = saved_of_the_file_clip(tmp_path / "adapter")
+    values = json.loads(side.read_text())
+    values["base"]["activation"] = "gelu"
+    side.write_text(json.dumps(values))
+    with pytest.raises(UserError, match=r"(?s)activation = 'quick_gelu'.*trained: activation = 'gelu'"):
+        load_adapter(FileClip.matcher(), folder)
+
+
+def test_an_adapter_saved_before_pictures_were_recorded_still_loads(tmp_path):
+    folder, side = saved_of_the_file_clip(tmp_path / "adapter")
+    values = json.loads(side.read_text())
+    del values["pictures"]
+    side.write_text(json.dumps(values))
+    matcher = FileClip.matcher()
+    matcher.preprocess = replace(matcher.preprocess, deviations=("exif",))
+    load_adapter(matcher, folder)
+    assert adapted_layers(matcher.encoder)
+
+
+@pytest.mark.parametrize("change", [{"base": None}, {"pictures": []}, {"base_sha256": 3}])
+def test_a_side_file_of_another_form_is_refused(change, tmp_path):
+    folder, side = saved_of_the_file_clip(tmp_path / "adapter")
+    side.write_text(json.dumps(json.loads(side.read_text()) | change))
+    with pytest.raises(UserError, match="missing or of another kind"):
+        load_adapter(FileClip.matcher(), folder)
 
 
 def test_merged_equals_unmerged_and_half_way_lies_between():

@@ -68,7 +68,8 @@ def save_adapter(matcher: Matcher, settings: LoraSettings, folder: Path) -> None
     """Write the adapter as a PEFT folder, with side files for what PEFT leaves out.
 
     ``adapter_config.json`` and ``adapter_model.safetensors`` load in any PEFT; ``litotes_adapter.json`` holds the
-    fingerprint, sizes, context and activation of the base, and the logit scale stands in its own safetensors file.
+    fingerprint, sizes, context and activation of the base and its picture transform, and the logit scale stands in its
+    own safetensors file.
     """
     encoder = matcher.encoder
     if not adapted_layers(encoder):
@@ -79,14 +80,19 @@ def save_adapter(matcher: Matcher, settings: LoraSettings, folder: Path) -> None
     _peft_config(settings, _pattern(encoder, settings), inference_mode=True).save_pretrained(str(folder))
     scale = encoder.clip.logit_scale.detach().cpu().reshape(1)
     save_tensors({"logit_scale": scale}, folder / SCALE_FILE)
-    side = {"base_sha256": matcher.base, "base": _base_sizes(encoder), "lora": asdict(settings)}
+    side = {
+        "base_sha256": matcher.base, "base": _base_sizes(encoder), "pictures": matcher.preprocess.to_dict(),
+        "lora": asdict(settings),
+    }  # fmt: skip
     (folder / SIDE_FILE).write_text(json.dumps(side, indent=1) + "\n")
 
 
 def load_adapter(matcher: Matcher, folder: str | Path, *, any_base: bool = False) -> LoraSettings:
     """Mount a saved adapter, a PEFT folder or CLIP-LoRA's own file, for inference and return its settings.
 
-    The adapter must name this base by its hash; one written by another tool names none and needs ``any_base``. Every
+    The adapter must name this base by its hash, and its context, activation and picture transform where it says them
+    (adapters of version 0.1.0 say no picture transform); one written by another tool names none and needs ``any_base``.
+    Every
     weight of the file must fit a layer and every layer that the adapter names must find its weights: an adapter that
     would load as nothing, or by half, is refused, before the model is touched. The two key prefixes that other tools
     write (``module.`` in front, or no ``base_model.model.``) are understood. Of PEFT's options those of
@@ -254,19 +260,45 @@ def _require_base(matcher: Matcher, config: dict, folder: Path, any_base: bool) 
         _require_any_base(folder, any_base)
         return
     record = _json(side)
+    odd = [key for key, kind in _SIDE.items() if not isinstance(record.get(key, kind()), kind)]
+    missing = [key for key in ("base_sha256", "base", "lora") if key not in record]
+    if odd or missing:
+        raise UserError(
+            got=f"{side} with {', '.join(odd + missing)} missing or of another kind",
+            expected=f"the {SIDE_FILE} that was saved with the adapter",
+            do="copy the adapter again",
+        )
     if record["base_sha256"] != matcher.base:
         raise UserError(
             got=f"base model {matcher.base[:12]} for an adapter trained on {record['base_sha256'][:12]}",
             expected="the base that the adapter was trained on (a merged model is another base)",
             do="load the adapter's own base; --any-base is for adapters that name none",
         )
+    _require_same_use(matcher, record)
     for ours, theirs in (("rank", "r"), ("alpha", "lora_alpha"), ("rslora", "use_rslora")):
-        if record["lora"][ours] != config[theirs]:
+        if record["lora"].get(ours) != config[theirs]:
             raise UserError(
-                got=f"{theirs} = {config[theirs]} in {_CONFIG}, {ours} = {record['lora'][ours]} in {SIDE_FILE}",
+                got=f"{theirs} = {config[theirs]} in {_CONFIG}, {ours} = {record['lora'].get(ours)} in {SIDE_FILE}",
                 expected="the same number in both files",
                 do="undo the change in one of the files",
             )
+
+
+_SIDE = {"base_sha256": str, "base": dict, "pictures": dict, "lora": dict}
+
+
+def _require_same_use(matcher: Matcher, record: dict) -> None:
+    """Refuse equal weights that are used otherwise than when the adapter was trained."""
+    now = _base_sizes(matcher.encoder) | matcher.preprocess.to_dict()
+    before = record["base"] | record.get("pictures", now)
+    names = {*before, *now} if "pictures" in record else {*record["base"]}
+    other = sorted(name for name in names if before.get(name) != now.get(name))
+    if other:
+        raise UserError(
+            got="; ".join(f"{name} = {now.get(name)!r}" for name in other),
+            expected=f"as the adapter was trained: {'; '.join(f'{name} = {before.get(name)!r}' for name in other)}",
+            do="use the folder of the base model that the adapter was trained with, as it was then",
+        )
 
 
 _KEY = re.compile(
