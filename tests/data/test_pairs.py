@@ -5,7 +5,16 @@ import pytest
 from PIL import Image
 
 from litotes.data.images import ArrayPictures
-from litotes.data.pairs import CaptionedPictures, KnownPairs, codes, read_pairs, require_disjoint, split_by_picture
+from litotes.data.pairs import (
+    CaptionedPictures,
+    KnownPairs,
+    codes,
+    read_pairs,
+    read_placed_pairs,
+    require_disjoint,
+    split_by_picture,
+)
+from litotes.data.screening import Screening
 from litotes.errors import UserError
 
 
@@ -32,6 +41,12 @@ def test_a_table_with_a_caption_a_row_keeps_its_order_and_its_repeats(tmp_path):
 def test_lists_of_captions_are_read_as_negbench_writes_them(tmp_path):
     data = read_pairs(written(tmp_path, "filepath,captions\na.png,\"['one', 'two']\"\nb.png,['three']\n"))
     assert (data.captions, data.owners.tolist()) == (("one", "two", "three"), [0, 0, 1])
+
+
+def test_captions_keep_their_places_where_others_are_left_out(tmp_path):
+    table = written(tmp_path, "filepath,captions\nc.png,\"['one', 'two']\"\na.png,['three']\nb.png,['four']\n")
+    data, places = read_placed_pairs(table, screening=Screening(allow_missing=1))
+    assert (data.captions, data.owners.tolist(), places) == (("three", "four"), [0, 1], [2, 3])
 
 
 @pytest.mark.parametrize(
@@ -90,6 +105,8 @@ def test_what_is_right_in_a_batch_is_what_any_row_of_the_table_says():
         assert known.matrix(rows).tolist() == wanted
     # rows 2 (B, x) and 0 (A, x): the caption of the one is right for the picture of the other, outside any diagonal
     assert known.matrix([2, 0]).all()
+    asked = known.between(np.array([2, 0]), np.array([0, 1, 2, 3]))  # C and A; x, y, z, w
+    assert asked.tolist() == [[("CA"[i], "xyzw"[j]) in pairs for j in range(4)] for i in range(2)]
     assert known.tells_apart()
     assert not KnownPairs(codes("AAB"), codes("xyx")).matrix([1, 2])[1, 0]
 

@@ -1,5 +1,6 @@
 """Scores and doubts of pairs, against each pair by itself."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -87,3 +88,52 @@ def test_paired_logits_are_those_of_each_pair_and_tie_where_pairs_are_equal(kind
     for i in range(30):
         alone = model.logits(images[i : i + 1], texts[i : i + 1])[0, 0]
         assert float(found[i]) == pytest.approx(float(alone.detach()), abs=1e-5)
+
+
+def nothing(images, texts):
+    return np.zeros((len(images), len(texts)), dtype=bool)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("block", [1, 3, 128])
+@pytest.mark.parametrize("most", [1, 6, 100])
+def test_the_highest_pairs_are_the_end_of_the_sorted_matrix_without_those_left_out(kind, block, most):
+    images, texts = features(5, 0), features(7, 1)
+    scorer = PairScorer(new_pair_model(kind, CONFIG, seed=2), block=block)
+    found = scorer.highest(images, texts, most, lambda i, j: (i[:, None] + j) % 3 == 0)
+    matrix = scorer.scores(images, texts)
+    free = [(i, j) for i in range(5) for j in range(7) if (i + j) % 3]
+    wanted = sorted(free, key=lambda pair: -float(matrix[pair]))[:most]
+    assert list(zip(found.images.tolist(), found.texts.tolist(), strict=True)) == wanted
+    assert found.logits.tolist() == pytest.approx([float(matrix[pair]) for pair in wanted], abs=1e-5)
+
+
+@pytest.mark.parametrize("block", [1, 2, 128])
+def test_of_equal_pairs_the_earlier_picture_and_then_the_earlier_text_is_kept(block):
+    images, texts = torch.eye(6)[[0] * 5], torch.eye(6)[[1] * 4]  # products without rounding
+    found = PairScorer(new_pair_model("cosine", CONFIG), block=block).highest(images, texts, 6, nothing)
+    assert list(zip(found.images.tolist(), found.texts.tolist(), strict=True)) == [
+        (0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1)
+    ]  # fmt: skip
+
+
+def test_the_highest_pairs_are_found_block_by_block_and_told_as_they_come():
+    asked, told = [], []
+
+    def left_out(images, texts):
+        asked.append((len(images), len(texts)))
+        return nothing(images, texts)
+
+    scorer = PairScorer(new_pair_model("variational", CONFIG), block=4)
+    scorer.highest(features(10, 0), features(9, 1), 3, left_out, lambda done, total: told.append((done, total)))
+    assert max(asked) == (4, 4)
+    assert sum(i * j for i, j in asked) == 90
+    assert told == [(36, 90), (72, 90), (90, 90)]
+
+
+def test_logits_that_are_not_finite_are_no_highest_pairs():
+    model = new_pair_model("cosine", CONFIG)
+    with torch.no_grad():
+        model.bias.fill_(float("inf"))
+    with pytest.raises(UserError, match="NaN or infinite"):
+        PairScorer(model).highest(features(3, 0), features(3, 1), 2, nothing)

@@ -35,6 +35,9 @@ COMMANDS = {
     "doctor": Command("litotes.cli.doctor", "tell what a model is, whether it answers soundly, and what is odd of it"),
     "convert": Command("litotes.cli.convert", "turn a CLIP, LongCLIP, SmartCLIP or HiMo-CLIP file into a model folder"),
     "export": Command("litotes.cli.export", "write a model, adapter merged, for transformers, CLIP or open_clip"),
+    "data suspects": Command(
+        "litotes.cli.data_suspects", "list the pairs of a data set that look wrong, and those that it lacks"
+    ),
     "data convert-cc-neg": Command("litotes.cli.convert_cc_neg", "convert CC-Neg's pickle once, safely, to parquet"),
 }
 

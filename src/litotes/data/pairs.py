@@ -69,6 +69,13 @@ def read_pairs(
     under the table's name ``what``; by default the first stops. Errors: those of the table and the screening; a picture
     without captions, captions without a word or without a picture.
     """
+    return read_placed_pairs(path, root, screening, what)[0]
+
+
+def read_placed_pairs(
+    path: Path, root: Path | None = None, screening: Screening | None = None, what: str = "train_data"
+) -> tuple[CaptionedPictures, list[int]]:
+    """As ``read_pairs``, and for each caption that is left its place among all captions of the table, from 0 on."""
     screening = screening or Screening()
     table = read_retrieval(path)
     blank = [row for row, text in enumerate(table.captions, 1) if is_blank(text)]
@@ -81,7 +88,8 @@ def read_pairs(
     folder = root or path.absolute().parent
     pictures = ImageFiles(table.image_paths, folder, allow_missing=screening.allow_missing)
     left = screening.select(what, pictures, table.image_of_caption)
-    return CaptionedPictures(left.pictures, tuple(left.of(table.captions)), np.array(left.image_of_row, dtype=np.int64))
+    owners = np.array(left.image_of_row, dtype=np.int64)
+    return CaptionedPictures(left.pictures, tuple(left.of(table.captions)), owners), left.rows
 
 
 def split_by_picture(
@@ -134,7 +142,11 @@ class KnownPairs:
         Several captions of a picture, repeated pictures and repeated captions all match.
         """
         chosen = list(rows)
-        asked = self._pictures[chosen, None] * self._width + self._texts[chosen]
+        return self.between(self._pictures[chosen], self._texts[chosen])
+
+    def between(self, pictures: Int[np.ndarray, " p"], texts: Int[np.ndarray, " t"]) -> Bool[np.ndarray, "p t"]:
+        """Whether the table says caption ``texts[j]`` of picture ``pictures[i]``, by the numbers it was made with."""
+        asked = pictures[:, None] * self._width + texts
         place = np.searchsorted(self._known, asked).clip(max=len(self._known) - 1)
         return self._known[place] == asked
 

@@ -1,19 +1,33 @@
 """Scores of pairs by any of the models that give them, and how unsure the model is of a pair."""
 
-from typing import final
+from collections.abc import Callable
+from typing import NamedTuple, final
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from litotes.errors import UserError
+from litotes.metrics.checks import refuse_non_finite
 from litotes.models.pair_adapter import PairModel
-from litotes.models.scorer import VariationalScorer
+from litotes.models.scorer import MergedMean, VariationalScorer
 from litotes.models.variational import VariationalAdapter, uncertainty
 
 SIGMA, TOTAL, DOUBT = "sigma", "total_variance", "one_minus_p"
 """The ways to say how unsure a model is: mean standard deviation, mean variance of the mixture, 1 - p."""
 _AT_ONCE = 8
+
+LeftOut = Callable[[np.ndarray, np.ndarray], Bool[np.ndarray, "p t"]]
+"""Which pairs of these pictures and these texts, given by their places, are not asked for."""
+
+
+class HighestPairs(NamedTuple):
+    """Pairs by falling logit: places of their pictures and their texts, and the logits, [n] each, on the CPU."""
+
+    images: Int[Tensor, " n"]
+    texts: Int[Tensor, " n"]
+    logits: Float[Tensor, " n"]
 
 
 @final
@@ -63,6 +77,33 @@ class PairScorer:
         return torch.cat(parts)[at]
 
     @torch.no_grad()
+    def highest(
+        self, images: Float[Tensor, "ni d"], texts: Float[Tensor, "nt d"], most: int, left_out: LeftOut,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> HighestPairs:  # fmt: skip
+        """The ``most`` pairs of highest logit among all that are not left out; fewer where there are no more.
+
+        Every pair is scored once, in blocks; beside features and a block it holds O(most) numbers. Of equal logits the
+        pair of the earlier picture, then of the earlier text, comes first. The logits are those of ``scores`` but for
+        rounding. progress: called with the number of pairs that are scored, and of all. Errors: logits not finite.
+        """
+        model = MergedMean(self.model) if isinstance(self.model, VariationalAdapter) else self.model
+        best = HighestPairs(*(torch.zeros(0, dtype=kind) for kind in (torch.int64, torch.int64, torch.float32)))
+        for top in range(0, len(images), self._block):
+            rows = images[top : top + self._block].to(self._device)
+            for left in range(0, len(texts), self._block):
+                block = model.logits(rows, texts[left : left + self._block].to(self._device)).float().cpu()
+                refuse_non_finite(block)
+                at = np.arange(top, top + block.shape[0]), np.arange(left, left + block.shape[1])
+                wanted = ~torch.from_numpy(left_out(*at))
+                if len(best.logits) == most:
+                    wanted &= block >= best.logits[-1]
+                row, column = wanted.nonzero(as_tuple=True)
+                best = _best_of(best, HighestPairs(row + top, column + left, block[row, column]), most)
+            progress(min(top + self._block, len(images)) * len(texts), len(images) * len(texts))
+        return best
+
+    @torch.no_grad()
     def doubts(self, images: Float[Tensor, "n d"], texts: Float[Tensor, "n d"]) -> dict[str, Float[Tensor, " n"]]:
         """How unsure the model is of the pairs (images_i, texts_i), by name, higher is less sure; float64.
 
@@ -94,3 +135,9 @@ class PairScorer:
             for i in blocks if i < len(images)
         ]  # fmt: skip
         return torch.cat(rows)
+
+
+def _best_of(first: HighestPairs, second: HighestPairs, most: int) -> HighestPairs:
+    both = HighestPairs(*(torch.cat(parts) for parts in zip(first, second, strict=True)))
+    order = np.lexsort((both.texts.numpy(), both.images.numpy(), -both.logits.numpy()))[:most]
+    return HighestPairs(*(part[torch.from_numpy(order)] for part in both))

@@ -1,0 +1,76 @@
+"""The work of ``litotes data suspects``: from a table to the list of its suspect pairs."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+
+from litotes.cli.data_suspects import Settings
+from litotes.data.pairs import read_placed_pairs
+from litotes.data.screening import Screening, left_out_notes
+from litotes.errors import UserError, together
+from litotes.evaluate.command import progress_bars, require_device
+from litotes.evaluate.suspects import MISSING, WRONG, Suspect, suspects, suspects_csv
+from litotes.models.loading import load_backbone, require_source
+from litotes.models.lora import load_adapter, require_adapter_files
+from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter
+from litotes.models.pair_scores import PairScorer
+from litotes.places import require_file_place, require_folder_place, write_whole
+from litotes.train.pairs import pair_features
+
+_WHERE = ("vocabulary", "activation", "round_like_reference", "sha256", "allow_network")
+_SAID = {
+    WRONG: "of the table look least like belonging together",
+    MISSING: "that the table lacks look most like belonging together",
+}
+
+
+def run_suspects(settings: Settings) -> None:
+    """Everything is read and checked before the model is loaded; the list is written last, whole or not at all."""
+    screen = Console()
+    _require_places(settings)
+    screening = Screening(settings.broken_pictures, settings.allow_missing)
+    read = partial(read_placed_pairs, settings.data, settings.images_root, screening, "data")
+    where: dict[str, Any] = {key: getattr(settings, key) for key in _WHERE}
+    data, places = together(
+        read, partial(require_source, settings.model, **where), partial(read_pair_adapter, settings.pair_adapter),
+        *([partial(require_adapter_files, settings.adapter)] if settings.adapter else []),
+    )[0]  # fmt: skip
+    matcher = load_backbone(settings.model, device=settings.device, **where)
+    matcher.workers = settings.workers
+    if settings.adapter:
+        load_adapter(matcher, settings.adapter, any_base=settings.any_base)
+    model, _ = load_pair_adapter(settings.pair_adapter, matcher)
+    with progress_bars(screen) as progress:
+        if screening.look(matcher.preprocess, settings.workers, progress):
+            data, places = read()
+        for note in (*matcher.notes, *left_out_notes(screening.record())):
+            screen.print(f"note: {note}", highlight=False, markup=False)
+        features = pair_features(matcher, data, cache=settings.cache)
+        scorer = PairScorer(model)
+        found = suspects(data, features.images, features.texts, scorer, settings.most, partial(progress, "pairs"))
+    write_whole(settings.output, suspects_csv(found, data, places))
+    for kind in (WRONG, MISSING):
+        screen.print(_told(kind, [one for one in found if one.kind == kind]), highlight=False, soft_wrap=True)
+    screen.print(f"written to {settings.output}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _told(kind: str, listed: Sequence[Suspect]) -> str:
+    if not listed:
+        return f"{kind}: none, since the table has every caption beside every picture"
+    return f"{kind}: the {len(listed):,} pairs {_SAID[kind]}, p from {listed[0].p:.3g} to {listed[-1].p:.3g}"
+
+
+def _require_places(settings: Settings) -> None:
+    """Refuse a device or a place that will not do, before a file is read."""
+    require_device(settings.device)
+    require_file_place(settings.output)
+    if settings.output.exists() and not settings.overwrite:
+        raise UserError(
+            got=f"--output {settings.output}, which is there",
+            expected="a name that is free",
+            do="name another file, or add --overwrite to replace it",
+        )
+    if settings.cache:
+        require_folder_place(settings.cache, "--cache")

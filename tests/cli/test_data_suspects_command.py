@@ -1,0 +1,142 @@
+"""``litotes data suspects``: a table in, a list of its suspect pairs out, and what is refused."""
+
+import csv
+import shutil
+
+import pytest
+import torch
+from drawn_table import litotes, table, write
+
+from litotes.cli import suspecting
+from litotes.data.pairs import read_pairs
+from litotes.models.matcher import load_matcher
+from litotes.models.pair_adapter import new_pair_model, save_pair_adapter
+from litotes.models.pair_scores import PairScorer
+from litotes.models.variational import AdapterConfig
+from tiny import DIMENSION, tiny_model
+
+KINDS = ("variational", "deterministic", "cosine")
+CONFIG = AdapterConfig(features=DIMENSION, hidden=8, latent=6, decoder_hidden=4)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    return table(tmp_path_factory.mktemp("drawn"), count=8, columns=("filepath", "caption"))
+
+
+@pytest.fixture(scope="module")
+def models(pairs, tmp_path_factory):
+    """A tiny model and an adapter of each kind on it."""
+    folder = tmp_path_factory.mktemp("models")
+    tiny_model(folder / "clip", [row["caption"] for row in read(pairs)])
+    matcher = load_matcher(folder / "clip")
+    for kind in KINDS:
+        save_pair_adapter(new_pair_model(kind, CONFIG, seed=1), kind, CONFIG, matcher, {"method": "x"}, folder / kind)
+    return folder
+
+
+@pytest.fixture
+def suspects(models, pairs, tmp_path):
+    def run(kind="variational", **options):
+        given = {
+            "model": models / "clip", "pair_adapter": models / kind, "data": pairs, "output": tmp_path / "list.csv"
+        }  # fmt: skip
+        return litotes("data suspects", **(given | options))
+
+    return run
+
+
+def read(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_list_is_that_of_the_adapter_and_pictures(kind, suspects, models, pairs, tmp_path, capsys):
+    assert suspects(kind, most=3) == 0
+    rows = read(tmp_path / "list.csv")
+    assert [(row["kind"], row["rank"]) for row in rows] == [(k, r) for k in ("wrong", "missing") for r in "123"]
+    assert ("mean_std" in rows[0]) == (kind == "variational")
+    matcher, data = load_matcher(models / "clip"), read_pairs(pairs)
+    images, texts = matcher.encode_images(data.pictures), matcher.encode_texts(data.captions)
+    logits = PairScorer(new_pair_model(kind, CONFIG, seed=1)).scores(images, texts)
+    lowest = logits.diagonal().argsort()[:3].tolist()
+    assert [int(row["row_of_caption"]) - 1 for row in rows[:3]] == lowest
+    assert [(row["filepath"], row["caption"]) for row in rows[:3]] == [
+        (data.pictures.name(i), data.captions[i]) for i in lowest
+    ]
+    others = logits.fill_diagonal_(-torch.inf).flatten().argsort(descending=True)[:3].tolist()
+    assert [(row["filepath"], row["caption"]) for row in rows[3:]] == [
+        (data.pictures.name(at // 8), data.captions[at % 8]) for at in others
+    ]
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "wrong: the 3 pairs of the table look least like belonging together, p from" in shown
+    assert "missing: the 3 pairs that the table lacks look most like belonging together, p from" in shown
+
+
+def test_pictures_that_are_left_out_shift_no_row_and_a_copy_is_no_missing_pair(suspects, pairs, tmp_path, capsys):
+    rows = [(row["filepath"], row["caption"]) for row in read(pairs)]
+    shutil.copytree(pairs.parent, tmp_path / "own")
+    (tmp_path / "own" / "00.png").write_bytes(b"no picture")
+    (tmp_path / "own" / "copy.png").write_bytes((tmp_path / "own" / "03.png").read_bytes())
+    own = write(tmp_path / "own" / "own.csv", [*rows, ("copy.png", rows[5][1])], ("filepath", "caption"))
+    assert suspects(data=own) == 2
+    assert "00.png cannot be read as a picture" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "list.csv").exists()
+    assert suspects(data=own, broken_pictures="skip") == 0
+    assert "1 of 9 pictures are left out" in " ".join(capsys.readouterr().out.split())
+    table_of = {i: pair for i, pair in enumerate([*rows, ("copy.png", rows[5][1])], 1)}
+    found = read(tmp_path / "list.csv")
+    assert sorted(int(row["row_of_picture"]) for row in found if row["kind"] == "wrong") == list(range(2, 10))
+    assert all(table_of[int(row["row_of_picture"])][0] == row["filepath"] for row in found)
+    assert all(table_of[int(row["row_of_caption"])][1] == row["caption"] for row in found)
+    missing = {(row["filepath"], row["caption"]) for row in found if row["kind"] == "missing"}
+    assert len(missing) == 7 * 7 - 8
+    assert not missing & {("03.png", rows[5][1]), ("copy.png", rows[3][1]), ("03.png", rows[3][1])}
+
+
+def test_a_list_that_is_there_is_replaced_only_where_that_is_said(suspects, tmp_path, monkeypatch, capsys):
+    (tmp_path / "list.csv").write_text("my own work")
+    with monkeypatch.context() as patch:
+        patch.setattr(suspecting, "load_backbone", None)
+        assert suspects() == 2
+    assert "which is there" in capsys.readouterr().err
+    assert (tmp_path / "list.csv").read_text() == "my own work"
+    assert suspects(overwrite=True) == 0
+    assert (tmp_path / "list.csv").read_text().startswith("kind,rank,")
+    assert [path.name for path in tmp_path.iterdir()] == ["list.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"most": 0}, "--most 0"),
+        ({"pair_adapter": "nowhere"}, "nowhere without pair_adapter.json"),
+        ({"model": "nowhere"}, "nowhere"),
+        ({"data": "nowhere.csv"}, "nowhere.csv"),
+        ({"any_base": True}, "--any-base without --adapter"),
+        ({"output": "."}, "a folder"),
+        ({"device": "abacus"}, "abacus"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_the_model_is_loaded(options, told, suspects, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(suspecting, "load_backbone", None)
+    assert suspects(**options) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_adapter_of_another_model_is_refused(suspects, pairs, tmp_path, capsys):
+    other = tiny_model(tmp_path / "other", [row["caption"] for row in read(pairs)], seed=9)
+    assert suspects(model=other) == 2
+    assert "for an adapter of pairs trained on" in capsys.readouterr().err
+    assert not (tmp_path / "list.csv").exists()

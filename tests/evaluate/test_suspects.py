@@ -1,0 +1,131 @@
+"""Suspect pairs of a data set, against all of its pairs one by one."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+import torch
+
+from litotes.data.images import ArrayPictures
+from litotes.data.pairs import CaptionedPictures
+from litotes.evaluate.suspects import MISSING, WRONG, suspects, suspects_csv
+from litotes.models.pair_adapter import new_pair_model
+from litotes.models.pair_scores import HighestPairs, PairScorer
+from litotes.models.variational import AdapterConfig
+
+KINDS = ("variational", "deterministic", "cosine")
+CONTENTS = (0, 50, 100, 50, 200)  # d.png is a copy of b.png
+NAMES = ("a.png", "b.png", "c.png", "d.png", "e.png")
+CAPTIONS, OWNERS = ("one", "two", "three", "four", "two", 'five, "so"', "one"), (0, 1, 1, 2, 3, 4, 0)
+DIFFERENT = ("one", "two", "three", "four", 'five, "so"')
+LABELLED = {(0, 0), (1, 1), (1, 2), (2, 3), (3, 4)}  # different pictures (a, b = d, c, e) and DIFFERENT
+
+
+@pytest.fixture
+def data():
+    pixels = np.array([[[[c, c, c]] * 2] * 2 for c in CONTENTS], dtype=np.uint8)
+    return CaptionedPictures(ArrayPictures(pixels, list(NAMES)), CAPTIONS, np.array(OWNERS))
+
+
+def features(n, seed):
+    return torch.randn(n, 6, generator=torch.Generator().manual_seed(seed))
+
+
+def model(kind):
+    return new_pair_model(kind, AdapterConfig(features=6, hidden=8, latent=5, decoder_hidden=4), seed=3)
+
+
+def one_by_one(pair_model, images, texts):
+    """The logit of every pair of a different picture and a different caption, each by itself."""
+    with torch.no_grad():
+        return {
+            (i, j): float(pair_model.logits(images[i : i + 1], texts[j : j + 1])) for i in range(4) for j in range(5)
+        }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("block", [1, 3, 128])
+def test_the_lists_are_the_ends_of_all_pairs_whatever_the_block(kind, block, data):
+    images, texts, pair_model = features(4, 0), features(5, 1), model(kind)
+    logits = one_by_one(pair_model, images, texts)
+    found = suspects(data, images, texts, PairScorer(pair_model, block=block), most=3)
+    wrong, missing = ([one for one in found if one.kind == kind] for kind in (WRONG, MISSING))
+    assert [one.rank for one in found] == [1, 2, 3, 1, 2, 3]
+    picture_of = (0, 1, 1, 2, 1, 3, 0)  # of each row, and its caption among the different ones
+    text_of = (0, 1, 2, 3, 1, 4, 0)
+    rows = sorted(range(7), key=lambda row: (logits[picture_of[row], text_of[row]], row))[:3]
+    assert [one.row_of_picture for one in wrong] == [one.row_of_caption for one in wrong] == rows
+    free = sorted(set(logits) - LABELLED, key=lambda pair: -logits[pair])[:3]
+    assert [(one.row_of_picture, one.row_of_caption) for one in missing] == [
+        ((0, 1, 3, 5)[i], (0, 1, 2, 3, 5)[j]) for i, j in free
+    ]
+    for one, value in zip(missing, (logits[pair] for pair in free), strict=True):
+        assert one.logit == pytest.approx(value, abs=1e-5)
+        assert one.p == pytest.approx(1 / (1 + np.exp(-value)), abs=1e-6)
+        assert one.doubts["one_minus_p"] == pytest.approx(1 - one.p, abs=1e-6)
+        assert ("sigma" in one.doubts) == (kind == "variational")
+
+
+def test_a_copy_of_a_picture_and_a_repeated_caption_are_labelled_in_every_combination(data):
+    found = suspects(data, features(4, 0), features(5, 1), PairScorer(model("cosine")), most=100)
+    wrong, missing = ([one for one in found if one.kind == kind] for kind in (WRONG, MISSING))
+    assert len(wrong) == 7
+    assert len(missing) == 4 * 5 - len(LABELLED)
+    listed = {(CONTENTS[OWNERS[one.row_of_picture]], CAPTIONS[one.row_of_caption]) for one in missing}
+    assert len(listed) == len(missing)
+    assert not listed & {(CONTENTS[owner], caption) for owner, caption in zip(OWNERS, CAPTIONS, strict=True)}
+    assert (50, "three") not in listed  # said of b.png, whose content d.png has too
+    assert (50, "one") in listed
+
+
+def test_a_table_with_every_caption_beside_every_picture_lacks_no_pair(data):
+    one = data.of_pictures([1, 3])
+    found = suspects(one, features(1, 0), features(2, 1), PairScorer(model("variational")), most=5)
+    assert [one.kind for one in found] == [WRONG] * 3
+
+
+@pytest.fixture
+def level(monkeypatch):
+    """A scorer that gives all pairs one logit; the later a pair is asked for, the less sure it is."""
+
+    def doubts(images, texts):
+        order = torch.arange(len(images), dtype=torch.float64)
+        return {"sigma": order, "one_minus_p": torch.full_like(order, 0.5)}
+
+    def highest(images, texts, most, left_out, progress):
+        return HighestPairs(torch.tensor([0, 0, 2]), torch.tensor([1, 2, 4]), torch.zeros(3))
+
+    scorer = PairScorer(model("variational"))
+    monkeypatch.setattr(scorer, "paired", lambda images, texts: torch.zeros(len(images)))
+    monkeypatch.setattr(scorer, "doubts", doubts)
+    monkeypatch.setattr(scorer, "highest", highest)
+    return scorer
+
+
+def test_pairs_of_equal_logit_stand_by_falling_sigma(data, level):
+    found = suspects(data, features(4, 0), features(5, 1), level, most=4)
+    assert [one.row_of_picture for one in found if one.kind == WRONG] == [3, 2, 1, 0]
+    assert [one.row_of_caption for one in found if one.kind == MISSING] == [5, 2, 1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_table_has_the_numbers_and_the_rows_as_the_user_counts_them(kind, data):
+    found = suspects(data, features(4, 0), features(5, 1), PairScorer(model(kind)), most=100)
+    places = [0, 1, 2, 4, 5, 6, 9]  # captions 3, 7 and 8 were left out with their pictures
+    rows = list(csv.DictReader(io.StringIO(suspects_csv(found, data, places).decode(), newline="")))
+    assert len(rows) == len(found)
+    sigma = ["mean_std", "total_variance"] if kind == "variational" else []
+    told = ["kind", "rank", "filepath", "caption", "row_of_picture", "row_of_caption", "p", "logit"]
+    assert list(rows[0]) == told + sigma
+    for row, one in zip(rows, found, strict=True):
+        assert (row["kind"], int(row["rank"])) == (one.kind, one.rank)
+        assert row["filepath"] == NAMES[OWNERS[one.row_of_picture]]
+        assert row["caption"] == CAPTIONS[one.row_of_caption]
+        assert int(row["row_of_picture"]) == places[one.row_of_picture] + 1
+        assert int(row["row_of_caption"]) == places[one.row_of_caption] + 1
+        assert np.float32(row["logit"]) == np.float32(one.logit)
+        assert float(row["p"]) == pytest.approx(one.p, rel=1e-5)
+        assert [float(row[name]) for name in sigma] == pytest.approx(
+            [one.doubts[name] for name in ("sigma", "total_variance") if sigma], rel=1e-5
+        )
