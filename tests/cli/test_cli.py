@@ -1,5 +1,8 @@
 """The command line as a person meets it: names, options, settings files, messages, exit codes."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -274,3 +277,10 @@ def test_an_interrupt_ends_quietly(command, capsys):
     command.error = KeyboardInterrupt()
     assert main(["evaluate", "--source", "a"]) == 130
     assert capsys.readouterr().err == "\nstopped\n"
+
+
+def test_a_terminal_without_a_character_shows_another_in_its_place():
+    code = "import sys; from litotes.cli import main; main(['--version']); print('\\u2212', file=sys.stderr)"
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
+    assert done.stderr.strip() == b"?"

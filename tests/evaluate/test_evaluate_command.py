@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -231,6 +232,27 @@ def test_other_ranks_are_another_run_and_so_is_what_is_no_result(model, data, tm
     with pytest.raises(UserError, match=r"the answers beside --output, .*, which is a folder"):
         evaluate_command(replace(config, overwrite=True), quiet)
     assert not path.exists()
+
+
+def test_nothing_but_a_result_is_ever_replaced(model, data, tmp_path):
+    table = tmp_path / "mine.csv"
+    shutil.copy(data / "mcq.csv", table)
+    asked = EvaluateConfig(model=model, choice=table, images_root=data, output=table, overwrite=True)
+    notes = tmp_path / "notes.json"
+    notes.write_text('{"suites": "for a concert"}')
+    quiet = Console(file=io.StringIO())
+    for output in (table, notes):
+        before = output.read_bytes()
+        with pytest.raises(UserError, match="is no result of litotes evaluate"):
+            evaluate_command(replace(asked, output=output), quiet)
+        assert output.read_bytes() == before
+
+
+def test_the_result_is_kept_where_the_table_cannot_be_printed(model, data, tmp_path):
+    narrow = Console(file=io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    with pytest.raises(UnicodeEncodeError):
+        evaluate_command(EvaluateConfig(model=model, choice=data / "mcq.csv", output=tmp_path / "r.json"), narrow)
+    assert json.loads((tmp_path / "r.json").read_text())["suites"]
 
 
 def test_the_adapted_model_alone_can_be_asked_for(model, data, adapter, tmp_path):

@@ -130,7 +130,33 @@ def test_the_fingerprint_follows_weights_adapter_vocabulary_and_transform(matche
     seen.append(matcher.fingerprint)
     matcher.preprocess = Preprocess(size=32, mean=(0.5, 0.5, 0.5))
     seen.append(matcher.fingerprint)
+    matcher.encoder.clip.config.text_config.hidden_act = "gelu"
+    seen.append(matcher.fingerprint)
     assert len(set(seen)) == len(seen)
+
+
+def test_equal_adapter_weights_with_another_factor_are_another_model(matcher, tmp_path):
+    def of(alpha):
+        other = load_matcher(tmp_path / "saved")
+        add_lora(other.encoder, LoraSettings(alpha=alpha))
+        return other.fingerprint
+
+    matcher.save(tmp_path / "saved")
+    assert of(8.0) == of(8.0) != of(16.0)
+
+
+def test_a_cache_does_not_mix_models_of_another_activation(matcher, tmp_path):
+    matcher.save(tmp_path / "saved")
+    config = json.loads((tmp_path / "saved" / "config.json").read_text())
+    for tower in ("text_config", "vision_config"):
+        config[tower]["hidden_act"] = "gelu"
+    (tmp_path / "saved" / "config.json").write_text(json.dumps(config))
+    other, pictures = load_matcher(tmp_path / "saved"), noise_pictures(2)
+    assert other.base == matcher.base
+    kept = image_features(matcher, pictures, tmp_path / "cache")
+    found = image_features(other, pictures, tmp_path / "cache")
+    assert torch.equal(found, other.encode_images(pictures))
+    assert not torch.allclose(found, kept, atol=1e-4)
 
 
 def test_provenance_names_everything_that_decides_a_number(matcher):

@@ -1,6 +1,7 @@
 """The command line: a table of commands, each imported only when it is called."""
 
 import importlib
+import io
 import sys
 from dataclasses import dataclass
 
@@ -45,6 +46,10 @@ COMMANDS = {
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code: 0, or 2 after a message for a user's mistake."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a character shows another one in its place; no run ends for that.
+            stream.reconfigure(errors="replace")
     if not words or words[0] in _HELP:
         print(overview())
         return 0

@@ -23,7 +23,7 @@ from litotes.evaluate.compare import Difference, Differences, differences
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Encoder, Progress, Remembering, silent
 from litotes.evaluate.files import suites_from_files
-from litotes.evaluate.reading import is_same_run
+from litotes.evaluate.reading import is_result, is_same_run
 from litotes.evaluate.report import Cell, sections
 from litotes.evaluate.results import file_name, heading, result_record, write_json
 from litotes.evaluate.suite import Suite, run_suites
@@ -141,9 +141,9 @@ def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> 
         require_folder_place(config.cache, "--cache")
     with progress_bars(screen) as progress:
         measured = measure(config, progress, partial(_require_free, config))
-    print_record(measured.record, screen)
     path = config.output or Path(file_name(measured.record))
     write_json(path, _with_answers(measured, path))
+    print_record(measured.record, screen)
     screen.print(f"written to {path}, {_answers_told(measured, path)}", highlight=False, soft_wrap=True)
     return path
 
@@ -157,12 +157,25 @@ def _require_free(config: EvaluateConfig, matcher: Encoder, suites: Sequence[Sui
     asked = {suite.name: suite.identity().split_sha256 for suite in suites}
     pairs = read_pair_adapter(config.pair_adapter).weights_sha256 if config.pair_adapter else None
     same = is_same_run(path, matcher.fingerprint, asked, config.ks, config.with_base, pairs)
+    foreign = [file for file in there if file.resolve() in _inputs(config) or (file == path and not is_result(path))]
+    if foreign:
+        raise UserError(
+            got=f"--output {path}: {foreign[0]} is there, and is no result of litotes evaluate",
+            expected="a name that is free, or that of a result",
+            do="name another file as --output, or delete that one",
+        )
     if there and not config.overwrite and not same:
         raise UserError(
             got=f"--output {path}: {there[0]} is there, not of this run",
             expected="a name that is free, or the result of the same models on the same questions",
             do="name another file as --output, or add --overwrite to replace it",
         )
+
+
+def _inputs(config: EvaluateConfig) -> list[Path]:
+    """Files and folders that an evaluation reads, where links lead."""
+    named = (config.model, config.adapter, config.vocabulary, config.classnames, config.templates)
+    return [Path(path).resolve() for path in (*named, *config.files.values()) if path is not None]
 
 
 def _with_answers(measured: Measured, path: Path) -> dict[str, Any]:

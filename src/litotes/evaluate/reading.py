@@ -72,6 +72,14 @@ def is_same_run(
         return False
 
 
+def is_result(path: Path) -> bool:
+    """Whether a file is a result, of whatever run: JSON with suites and the model's fingerprint."""
+    try:
+        return {"suites", "fingerprint"} <= _json(path).keys()
+    except (UserError, OSError, AttributeError):
+        return False
+
+
 def _label(path: Path, label: str) -> str:
     return _name(path) if label in ("", "adapted") else f"{_name(path)}: {label}"
 

@@ -46,11 +46,13 @@ class ClipEncoder(nn.Module):
     ``image_features(pixels [n, 3, h, w]) -> [n, d]`` and ``text_features(ids [n, length]) -> [n, d]`` are the
     projected embeddings as CLIP gives them, before any normalisation. Ids are padded with 0 after the end token:
     attention is causal, so neither the padding nor the length of the batch changes a row (to 1e-6).
+    ``adapter_factor``: what a mounted LoRA adapter's update is multiplied by; None without one.
     """
 
     def __init__(self, clip: CLIPModel) -> None:
         super().__init__()
         self.clip = clip
+        self.adapter_factor: float | None = None
         self._hashed: tuple[list[tuple[int, int]], str] = ([], "")
 
     def image_features(self, pixels: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
@@ -132,6 +134,17 @@ class ClipEncoder(nn.Module):
         """Name of the activation of both towers, as transformers spells it (``quick_gelu`` for OpenAI's)."""
         vision, text = self.clip.config.vision_config.hidden_act, self.clip.config.text_config.hidden_act
         return vision if vision == text else f"{vision} (vision), {text} (text)"
+
+    @property
+    def decisive(self) -> dict[str, object]:
+        """What beside the weights decides an embedding: the numbers of the configuration, an adapter's factor."""
+        config = {"text": self.clip.config.text_config, "vision": self.clip.config.vision_config}
+        told = {
+            f"{tower}.{name}": getattr(config[tower], name)
+            for tower in config
+            for name in ("hidden_act", "layer_norm_eps", "num_attention_heads", "num_hidden_layers")
+        }
+        return {**told, "eos_token_id": config["text"].eos_token_id, "adapter_factor": self.adapter_factor}
 
     def base_state(self) -> dict[str, Tensor]:
         """Weights of the base model under their own names, whatever adapter is mounted on it."""

@@ -42,6 +42,7 @@ def add_lora(encoder: ClipEncoder, settings: LoraSettings, seed: int = 0) -> int
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         torch.manual_seed(seed)
         get_peft_model(encoder.clip, _peft_config(settings, pattern))
+    encoder.adapter_factor = settings.scaling
     mounted = len(adapted_layers(encoder))
     if mounted != expected:
         raise UserError(
@@ -134,6 +135,7 @@ def dismount(encoder: ClipEncoder) -> None:
     for name, layer in adapted_layers(encoder).items():
         parent, _, leaf = name.rpartition(".")
         setattr(encoder.clip.get_submodule(parent), leaf, layer.get_base_layer())
+    encoder.adapter_factor = None
     # peft would take the plain model for an adapted one.
     del encoder.clip.peft_config
 

@@ -136,8 +136,9 @@ class Matcher:
 
     @property
     def fingerprint(self) -> str:
-        """sha256 of all that decides an embedding: weights, adapter, vocabulary, context, picture transform."""
+        """sha256 of all that decides an embedding: weights, adapter, activation, vocabulary, context, picture steps."""
         digest = hashlib.sha256(self.base.encode())
+        digest.update(json.dumps(self.encoder.decisive, sort_keys=True).encode())
         for name, tensor in self._lora_weights():
             digest.update(name.encode())
             digest.update(tensor_bytes(tensor))
