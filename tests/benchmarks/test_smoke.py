@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
         ("vacsr", {5: 3, 7: 4}),
         ("metrics", {6: 2}),
         ("encode", {7: 10}),
+        ("load_memory", {7: 3}),
     ],
 )
 def test_a_benchmark_prints_its_tables(name, tables, capsys, monkeypatch):

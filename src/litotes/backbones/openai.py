@@ -1,6 +1,6 @@
 """From OpenAI's names to transformers', and back: the same numbers in other places."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -40,7 +40,7 @@ _FROM_PLACES, _FROM_PROJECTIONS, _FROM_BLOCK, _FROM_TOWERS = (
 )
 
 
-def to_hf(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def to_hf(tensors: Mapping[str, Tensor], copied: Callable[[str], None] | None = None) -> dict[str, Tensor]:
     """The weights of transformers' CLIPModel from a state dict in OpenAI's naming, copied, in float32.
 
     Projections are transposed ([width, d] to [d, width]); ``in_proj`` is cut into three equal parts in the order q, k,
@@ -48,21 +48,25 @@ def to_hf(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     SmartCLIP has no place there and is left to the caller (names with ``MASK``). float16, bfloat16 and float64
     are rounded or widened to float32.
 
-    ``tensors``: exactly those of a layout (``require_fit``), any other name is a KeyError. Edges: q, k and v own their
-    memory, so that nothing keeps the file mapped.
+    ``tensors``: exactly those of a layout (``require_fit``), any other name is a KeyError. ``copied``: called with the
+    name of each tensor that is not needed any more, and may take it away. Edges: q, k and v own their memory, so that
+    nothing keeps the file mapped.
     """
     weights: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
+    for name in list(tensors):
         if name.startswith(MASK) or name == "positional_embedding_res":
             continue
+        tensor = tensors[name]
         if name == "positional_embedding" and "positional_embedding_res" in tensors:
-            tensor = merged_positions(tensor, tensors["positional_embedding_res"])  # noqa: PLW2901
+            tensor = merged_positions(tensor, tensors["positional_embedding_res"])
         if name in _PROJECTIONS:
             weights[_PROJECTIONS[name]] = _own(tensor.T)
         elif name in _PLACES:
             weights[_PLACES[name]] = _own(tensor)
         else:
             weights |= _in_block(name, tensor)
+        if copied:
+            copied(name)
     return weights
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from litotes.backbones.families import FAMILY_NAMES, MASK, Family, NamedWeights, name_weights
 from litotes.backbones.fit import require_fit
 from litotes.backbones.layout import ClipSizes, layout, read_sizes
+from litotes.backbones.mapped import Consumed
 from litotes.backbones.open_clip_config import OPEN_CLIP_CONFIG, OpenClipConfig, read_open_clip_config
 from litotes.backbones.openai import KEPT_POSITIONS, rounded_like_reference, to_hf
 from litotes.backbones.preprocess import Preprocess
@@ -84,15 +85,19 @@ def load_state_dict_file(
     config = read_open_clip_config(path.parent, sizes) if named.family in ("clip", "custom_text_clip") else None
     chosen, reason = _activation(path, named.family, config, activation)
     heads = _heads(path, named.family, sizes, config)
-    tensors = rounded_like_reference(path, named.tensors) if round_like_reference else named.tensors
-    encoder = _encoder(to_hf(tensors), sizes, heads, chosen)
     notes = (f"family: {model}", f"activation {chosen}: {reason}", *file.notes, *_remarks(file, named, sizes))
+    tensors = rounded_like_reference(path, named.tensors) if round_like_reference else named.tensors
+    mask_network = {name: tensor.clone() for name, tensor in tensors.items() if name.startswith(MASK)}
+    consumed = Consumed(path, tensors)
+    family, preprocess = named.family, config.preprocess if config else Preprocess(size=sizes.image_size)
+    del file, named  # so that each tensor goes as soon as the model has its copy
+    encoder = _encoder(to_hf(tensors, consumed), sizes, heads, chosen)
     return Backbone(
         encoder=encoder.to(device),
-        family=named.family,
+        family=family,
         sizes=sizes,
-        preprocess=config.preprocess if config else Preprocess(size=sizes.image_size),
-        mask_network={name: tensor.clone() for name, tensor in tensors.items() if name.startswith(MASK)},
+        preprocess=preprocess,
+        mask_network=mask_network,
         notes=(*notes, "weights rounded to float16, as the reference loaders do") if round_like_reference else notes,
     )
 
