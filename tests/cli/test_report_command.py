@@ -59,6 +59,22 @@ def test_published_rows_are_listed_by_the_names_that_report_takes(capsys, monkey
     assert "which no published row does" in capsys.readouterr().err
 
 
+def test_the_same_base_twice_and_other_depths_are_told_on_screen_and_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    base, fewer = record("b", 0.4), record("y", 0.6)
+    for way in ("i2t", "t2i"):
+        fewer["suites"]["retrieval_neg"][way] = {"1": 0.6}
+    for name, content in {"one": record("x", 0.5) | {"base": base}, "two": fewer | {"base": base}}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    assert litotes("report", results=["one.json", "two.json"], output="p.html") == 0
+    shown, page = " ".join(capsys.readouterr().out.split()), (tmp_path / "p.html").read_text()
+    for told in (
+        "two: base holds the same figures as one: base, shown once.",
+        "two was searched with K = 1 and one: base with K = 1, 5, 10, so that their rSum are sums of other recalls",
+    ):
+        assert f"{told}" in shown and told in page
+
+
 def test_models_of_other_questions_are_not_put_side_by_side(result, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     other = record("y", 0.3)

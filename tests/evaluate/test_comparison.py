@@ -5,8 +5,9 @@ import pytest
 from markupsafe import Markup
 
 from litotes.errors import UserError
+from litotes.evaluate.compare import Difference
 from litotes.evaluate.plots import Curve
-from litotes.evaluate.report import Adaptation, sections, write_comparison_report
+from litotes.evaluate.report import Adaptation, other_depths, sections, write_comparison_report
 
 
 def mcq(total, **changes):
@@ -60,7 +61,7 @@ def test_percent_has_one_decimal_and_differences_a_sign():
     assert cells[1].bar == pytest.approx(0.8357)
     cells = rows({"base": BASE, "adapted": ADAPTED}, "Retrieval")["Retrieval, plain captions: rSum"]
     assert [(cell.text, cell.difference, cell.verdict) for cell in cells] == [
-        ("329.7", "", ""), ("316.9", "\N{MINUS SIGN}12.8", "worse")
+        ("329.7", "", ""), ("316.9", "\N{MINUS SIGN}12.8", "unsure")
     ]  # fmt: skip
 
 
@@ -69,6 +70,55 @@ def test_a_change_that_rounds_to_nothing_is_neither_better_nor_worse():
         "Multiple choice, all 1,000"
     ]
     assert (cells[1].difference, cells[1].verdict) == ("±0.0", "same")
+
+
+def test_without_answers_a_share_is_marked_only_beyond_chance():
+    # Of 149 pictures, 60.4 and 71.0 % are 1.94 standard deviations apart, 60.4 and 72.0 % 2.13.
+    def classification(acc1):
+        return {
+            "task": "zeroshot_classification", "acc1": acc1, "acc5": acc1, "mean_per_class_recall": acc1,
+            "n_images": 149, "split_sha256": "c",
+        }  # fmt: skip
+
+    for share, verdict in ((0.71, "unsure"), (0.72, "better")):
+        records = {"a": record(c=classification(0.604)), "b": record(c=classification(share))}
+        found = [row.cells[1].verdict for row in sections(records)[0].rows]
+        assert found == [verdict, verdict, "unsure"]
+
+
+def test_where_answers_are_a_row_without_an_interval_has_no_verdict():
+    sides = [
+        record(c={"task": "zeroshot_classification", "acc1": share, "acc5": share, "mean_per_class_recall": share,
+                  "n_images": 1000})
+        for share in (0.2, 0.9)
+    ]  # fmt: skip
+    compared = {"b": {"c": [Difference(("acc1",), 1000, 0.2, 0.9, 0.6, 0.8)]}}
+    found = [
+        (row.cells[1].verdict, row.cells[1].reach) for row in sections({"a": sides[0], "b": sides[1]}, compared)[0].rows
+    ]
+    assert found == [("better", "+60.0 to +80.0"), ("unsure", ""), ("unsure", "")]
+
+
+def test_rsum_of_other_recalls_has_no_difference_and_all_recalls_a_row():
+    few, many = retrieval(45.0), retrieval(166.0)
+    few["i2t"] = few["t2i"] = {"1": 0.225}
+    few["gap"] = {"i2t": {"1": -0.1}, "t2i": {"1": -0.1}, "rsum": -20.0}
+    many["gap"] = {**dict.fromkeys(("i2t", "t2i"), dict.fromkeys(("1", "5", "10"), 0.0)), "rsum": 0.0}
+    records = {"few": record(r=few), "many": record(r=many)}
+    compared = {"many": {"r": [Difference(("rsum",), 9, 45, 45, 0, 0), Difference(("i2t", "5"), 9, 0.1, 0.2, 0, 0)]}}
+    cells = {row.label: row.cells for row in sections(records, compared)[0].rows}
+    for label in ("Retrieval, plain captions: rSum", "Gap to plain captions: rSum", "Picture → caption, R@5"):
+        assert (cells[label][1].difference, cells[label][1].reach, cells[label][1].verdict) == ("", "", "")
+    assert cells["Picture → caption, R@1"][1].difference == "+5.2"
+    assert [label for label in cells if label.startswith("Caption")] == [
+        f"Caption → picture, R@{k}" for k in (1, 5, 10)
+    ]
+    assert [cell.text for cell in cells["Caption → picture, R@10"]] == ["–", "27.7 %"]
+    assert other_depths(records) == [
+        "r: many was searched with K = 1, 5, 10 and few with K = 1, so that their rSum are sums of other recalls and "
+        "are not compared."
+    ]
+    assert other_depths({"a": records["few"], "b": records["few"]}) == []
 
 
 def test_a_type_without_questions_has_no_row():
@@ -105,7 +155,8 @@ def test_the_page_is_self_contained_and_escapes_what_it_shows(tmp_path):
     assert "tiny &lt;b&gt;" in html
     assert not re.search(r"(?:src|href)=|@import|url\(", html)
     assert "▲ +49.4" in html
-    assert "▼ \N{MINUS SIGN}12.8" in html
+    assert "\N{MINUS SIGN}12.8" in html and "▼ \N{MINUS SIGN}12.8" not in html
+    assert "a share of questions must differ by more than 1.96 standard deviations" in " ".join(html.split())
     assert "NaN" not in html
     assert set(json.loads(data.read_text())["models"]) == {"base", "<i>adapted</i>"}
 

@@ -145,6 +145,28 @@ def test_why_there_is_no_comparison_is_told(results):
     assert report(results, results=("second",))[1]["notes"] == []
 
 
+def test_an_edited_result_is_not_compared_by_answers_that_say_otherwise(results):
+    record = json.loads((results / "second.json").read_text())
+    record["suites"]["mcq"]["total"] = 0.9
+    write_json(results / "second.json", record)
+    _, told = report(results)
+    assert told["notes"] == [
+        "second is not compared with first question by question in mcq: the answers give other figures than the "
+        "results."
+    ]
+    assert set(told["differences"]["second"]) == {"valse", "retrieval"}
+
+
+def test_answers_of_other_depths_are_compared_in_the_shared_ones(results):
+    record = json.loads((results / "second.json").read_text())
+    for way in ("i2t", "t2i"):
+        del record["suites"]["retrieval"][way]["5"]
+    write_json(results / "second.json", record)
+    page, told = report(results)
+    assert [part["path"] for part in told["differences"]["second"]["retrieval"]] == [["i2t", "1"], ["t2i", "1"]]
+    assert "rSum: " not in "".join(re.findall(r'<p class="told">(.*?)</p>', page))
+
+
 def test_charts_show_shares_choices_and_recall(results):
     records = {name: json.loads((results / f"{name}.json").read_text()) for name in ("first", "second")}
     mcq, valse, retrieval = sections(records)

@@ -6,7 +6,7 @@ from drawn_results import NEGATED, QUESTIONS, choice, record, retrieval
 from litotes.data.negbench import KNOWN
 from litotes.errors import UserError
 from litotes.evaluate.published import published, published_record
-from litotes.evaluate.reading import read_records
+from litotes.evaluate.reading import read_records, read_results
 from litotes.evaluate.report import sections
 
 COUNTS = {"COCO MCQ rephrased": (2032, 1870, 2012), "VOC2007 MCQ rephrased": (682, 2121, 2228)}
@@ -74,6 +74,32 @@ def test_files_become_columns_with_a_base_shown_once(tmp_path):
     assert list(read_records([files["alone"], files["run/report"]])) == ["alone", "run"]
     with pytest.raises(UserError, match="two results named alone"):
         read_records([files["alone"], files["alone"]])
+
+
+def test_only_equal_results_are_shown_once_and_that_is_told(tmp_path):
+    base = record("b", 0.4) | {"activation": "quick_gelu", "wall_s": 1.0}
+    edited = json.loads(json.dumps(base))
+    edited["suites"]["mcq"]["total"] = 0.9
+    others = {
+        "again": (base | {"wall_s": 2.0}, "again holds the same figures as first, shown once."),
+        "gelu": (base | {"activation": "gelu"}, "but differ in activation."),
+        "newer": (base | {"tool_version": "9"}, "but differ in tool_version."),
+        "edited": (edited, "first and edited have one fingerprint and the same questions, but differ in figures."),
+    }
+    (tmp_path / "first.json").write_text(json.dumps(base))
+    for name, (content, told) in others.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+        found, (note,) = read_results([tmp_path / "first.json", tmp_path / f"{name}.json"])
+        assert list(found) == (["first"] if name == "again" else ["first", name])
+        assert note.endswith(told)
+
+
+def test_of_equal_results_the_one_with_answers_is_taken(tmp_path):
+    for name, content in {"a": record("b", 0.4), "in/b": record("b", 0.4) | {"answers": {"file": "x"}}}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    found = read_results([tmp_path / "a.json", tmp_path / "in/b.json"]).found
+    assert (list(found), found["a"].folder) == (["a"], tmp_path / "in")
 
 
 @pytest.mark.parametrize(

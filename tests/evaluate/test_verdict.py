@@ -1,5 +1,6 @@
 import pytest
 
+from litotes.evaluate.compare import Difference
 from litotes.evaluate.verdict import change, joined, level, losses, outcome, percents, standing
 
 
@@ -63,6 +64,23 @@ def test_a_change_smaller_than_is_printed_is_none():
 )
 def test_negation_is_learnt_only_where_chance_does_not_reach(orders, n, verdict):
     assert outcome(suites(orders=orders, n=n), suites(n=n))[1].endswith(f"Guessing gives 50 %: {verdict}.")
+
+
+def test_a_part_that_is_marked_worse_is_told_though_its_total_is_not():
+    base, adapted = (
+        {"mcq": {"task": "mcq", "total": total, "n": 40, "chance": 0.25, "hybrid": hybrid, "n_hybrid": 20}}
+        for total, hybrid in ((0.50, 0.60), (0.60, 0.52))
+    )
+    total = Difference(("total",), 40, 0.5, 0.6, 0.02, 0.18)
+    for low, high, told in (
+        (-0.15, -0.01,
+         "The price, worse than before: Multiple choice on negation: Hybrid (“A but not N”), 20 (60.0 → 52.0 %)."),
+        (-0.15, 0.01, "Nothing that was measured became worse."),
+    ):  # fmt: skip
+        compared = {"mcq": [total, Difference(("hybrid",), 20, 0.6, 0.52, low, high)]}
+        assert outcome(adapted, base, compared) == (
+            f"Better after the adaptation: multiple choice on negation (50.0 → 60.0 %). {told}",
+        )
 
 
 def test_what_was_not_asked_is_not_spoken_of():

@@ -33,7 +33,7 @@ def run(settings: Settings) -> None:
     from litotes.evaluate.pages import singles
     from litotes.evaluate.published import published_record
     from litotes.evaluate.reading import read_results
-    from litotes.evaluate.report import require_same_questions, write_comparison_report
+    from litotes.evaluate.report import other_depths, require_same_questions, write_comparison_report
     from litotes.places import require_file_place
 
     page, told = settings.output, settings.output.with_suffix(".json")
@@ -47,7 +47,7 @@ def run(settings: Settings) -> None:
         )
     for place in (page, told):
         require_file_place(place)
-    found = read_results(settings.results)
+    found, doubles = read_results(settings.results)
     records: dict[str, Any] = {label: result.record for label, result in found.items()}
     require_same_questions(records)
     kept = kept_answers(found)
@@ -61,6 +61,7 @@ def run(settings: Settings) -> None:
             f"The published figures are those of {row['model']} in {row['source']}. "
             "Activation, precision and picture preparation there may differ from those named below."
         ]
+    notes = [*doubles, *other_depths(records), *notes]
     screen, shown = Console(), singles(records, kept)
     screen.print(figures_table(records, settings.title, kept.compared))
     for sentences in shown.told.values():

@@ -1,5 +1,6 @@
 """Two models' answers to the same questions: by how much they differ, and how far chance could reach."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -62,6 +63,15 @@ def differences(
         if compare and first[suite]:
             found[suite] = list(compare(first[suite], second[suite], results[suite]))
     return found
+
+
+def is_beyond_chance(before: float, after: float, count: int) -> bool:
+    """Whether two shares of ``count`` questions differ by more than 1.96 standard deviations.
+
+    As if of different questions, which is careful where both were asked the same: for shares without single answers.
+    """
+    spread = before * (1 - before) + after * (1 - after)
+    return abs(after - before) > 1.96 * math.sqrt(spread / count)
 
 
 def is_right(answer: Answer) -> bool:

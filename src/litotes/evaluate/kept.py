@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from litotes.errors import UserError
 from litotes.evaluate.answers import Answer, read_answers
-from litotes.evaluate.compare import Differences, differences
+from litotes.evaluate.compare import Difference, Differences, differences
 from litotes.evaluate.reading import Found
+from litotes.evaluate.report import Record, value_at
 
 
 class Kept(NamedTuple):
@@ -26,7 +27,8 @@ class Kept(NamedTuple):
 def kept_answers(found: Mapping[str, Found]) -> Kept:
     """Read the answers of all models that have them, and compare each model with the first by them.
 
-    Answers that are missing, changed, or to other questions are no error: a note says why there is no comparison.
+    Answers that are missing, changed, to other questions, or that give other figures than the results are no error: a
+    note says why there is no comparison. Measures that one of the two lacks are left out.
     """
     kept = Kept({}, {}, {}, [])
     for label, (record, folder) in found.items():
@@ -46,9 +48,38 @@ def kept_answers(found: Mapping[str, Found]) -> Kept:
     for label in others:
         if first in kept.answers and label in kept.answers:
             try:
-                kept.compared[label] = differences(
-                    kept.answers[first], kept.answers[label], found[first].record["suites"]
-                )
+                parts = differences(kept.answers[first], kept.answers[label], found[first].record["suites"])
             except UserError as error:
                 kept.notes.append(f"{label} is not compared with {first} question by question: {error.got}.")
+                continue
+            suites = {
+                name: (found[first].record["suites"][name], found[label].record["suites"][name]) for name in parts
+            }
+            unlike = [name for name, some in parts.items() if not all(_fits(part, *suites[name]) for part in some)]
+            if unlike:
+                kept.notes.append(
+                    f"{label} is not compared with {first} question by question in {', '.join(unlike)}: "
+                    "the answers give other figures than the results."
+                )
+            kept.compared[label] = {
+                name: [part for part in some if _is_shared(part, *suites[name])]
+                for name, some in parts.items()
+                if name not in unlike
+            }
     return kept if others else kept._replace(notes=[])
+
+
+def _is_shared(part: Difference, before: Record, after: Record) -> bool:
+    """Whether both results have the measure; their rSum is one only where it is a sum of the same recalls."""
+    if part.path == ("rsum",) and before["i2t"].keys() != after["i2t"].keys():
+        return False
+    return value_at(before, part.path) is not None and value_at(after, part.path) is not None
+
+
+def _fits(part: Difference, before: Record, after: Record) -> bool:
+    """Whether the answers give the figures that the results have, as they are printed."""
+    if not _is_shared(part, before, after):
+        return True
+    near = 0.05 if part.path == ("rsum",) else 0.0005
+    told = (part.before, value_at(before, part.path)), (part.after, value_at(after, part.path))
+    return all(abs(own - figure) <= near for own, figure in told)

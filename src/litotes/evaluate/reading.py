@@ -18,22 +18,31 @@ class Found(NamedTuple):
     folder: Path
 
 
+class Results(NamedTuple):
+    """What result files hold: by label the models, and in sentences what must be known of models that seem the same."""
+
+    found: dict[str, Found]
+    notes: list[str]
+
+
 def read_records(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
     """The records of result files by label; see ``read_results``."""
-    return {label: found.record for label, found in read_results(paths).items()}
+    return {label: found.record for label, found in read_results(paths).found.items()}
 
 
-def read_results(paths: Sequence[Path]) -> dict[str, Found]:
+def read_results(paths: Sequence[Path]) -> Results:
     """The records of result files by label, in the order of the files; a base before what was adapted from it.
 
     ``paths``: what ``litotes evaluate`` wrote, or the report.json of ``litotes train``. Labels: of one file "base" and
     "adapted", or the file's name where it holds one model; of several, the name of each file without its ending (of a
     report.json, that of its folder), and "NAME: base" for the base that it holds besides. A model that stands in
-    several files with the same questions is shown once.
+    several files is shown once where its figures and all that decides them are the same, and a note says so; where
+    anything differs, each is a model of its own.
 
     Errors: a file that is not there, is no JSON, or no whole result; two files of one name.
     """
     found: dict[str, Found] = {}
+    notes: list[str] = []
     for path in paths:
         for label, record in _models(path).items():
             name = (label or _name(path)) if len(paths) == 1 else _label(path, label)
@@ -43,9 +52,21 @@ def read_results(paths: Sequence[Path]) -> dict[str, Found]:
                     expected="every file with a name of its own, since the names head the columns",
                     do="rename one of them",
                 )
-            if not any(_is_same(record, other.record) for other in found.values()):
+            differing = {known: _differing(record, other.record) for known, other in found.items()}
+            same = next((known for known, fields in differing.items() if fields == []), None)
+            if same is None:
+                notes += [
+                    f"{known} and {name} have one fingerprint and the same questions, but differ in "
+                    f"{', '.join(fields)}."
+                    for known, fields in differing.items()
+                    if fields and not _ADAPTERS & set(fields)
+                ]
                 found[name] = Found(record, path.parent)
-    return found
+            else:
+                notes.append(f"{name} holds the same figures as {same}, shown once.")
+                if "answers" not in found[same].record:
+                    found[same] = Found(record, path.parent)
+    return Results(found, notes)
 
 
 def is_same_run(
@@ -136,7 +157,19 @@ def _no_result(path: Path, found: str) -> UserError:
     )
 
 
-def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two records are of one model on the same questions."""
-    keys = ("fingerprint", "split_sha256")
-    return all(key in one and one[key] == other.get(key) for key in keys)
+_ADAPTERS = {"adapter", "pair_adapter"}
+_ASIDE = {"answers", "base", "differences", "wall_s", "seed", "recipe"}
+"""Fields that decide no figure. The seed of what a suite draws stands in the suite's own result."""
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str] | None:
+    """The fields in which two records of one fingerprint on the same questions differ; None for any other two."""
+    if any(key not in one or one[key] != other.get(key) for key in ("fingerprint", "split_sha256")):
+        return None
+    fields = [key for key in dict.fromkeys([*one, *other]) if key not in _ASIDE and key != "suites"]
+    differing = [key for key in fields if one.get(key) != other.get(key)]
+    return [*differing, *(["figures"] if _figures(one) != _figures(other) else [])]
+
+
+def _figures(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: {k: v for k, v in result.items() if k != "wall_s"} for name, result in record["suites"].items()}

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from litotes.errors import UserError
-from litotes.evaluate.compare import Difference, Differences
+from litotes.evaluate.compare import Difference, Differences, is_beyond_chance
 from litotes.evaluate.results import write_json, write_text
 
 Record = Mapping[str, Any]
@@ -24,7 +24,8 @@ class Cell:
     """A figure of one model: ``text`` as printed; ``bar``, its share of the whole row's scale, 0-1 or None.
 
     ``difference``: from the first model, as printed ("" for the first model itself); ``verdict``: "better", "worse",
-    "same", "unsure" where the interval of the difference holds zero, or "" where neither direction is better.
+    "same", "unsure" where chance could bring the difference or nobody knows whether it could, or "" where neither
+    direction is better.
     ``reach``: the 95 % interval of the difference, as printed, where both models' answers are there; ``interval``:
     Wilson's of the figure itself, where it is a share with one.
     """
@@ -63,13 +64,19 @@ class Section:
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure to be found in a suite's result, and how it is printed; ``interval``: where that of a share is."""
+    """A figure to be found in a suite's result, and how it is printed; ``interval``: where that of a share is.
+
+    ``n``: questions that a share is of, None where it is no plain share. ``summed``: where the parts of a sum are,
+    which can be compared only with a sum of the same parts.
+    """
 
     label: str
     path: tuple[str, ...]
     kind: str
     main: bool = False
     interval: tuple[str, ...] = ()
+    n: int | None = None
+    summed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -177,39 +184,99 @@ def sections(records: Records, compared: Mapping[str, Differences] | None = None
 
 def _section(name: str, records: Records, compared: Mapping[str, Differences]) -> Section:
     results = [record["suites"].get(name) for record in records.values()]
-    first = next(result for result in results if result is not None)
-    title, note, measures = _LAYOUTS[first["task"]](name, first)
+    asked: Record = {}
+    for result in results:
+        asked = _union(asked, result or {})
+    title, note, measures = _LAYOUTS[asked["task"]](name, asked)
     found = [{part.path: part for part in compared.get(label, {}).get(name, ())} for label in records]
-    rows = (row_of(measure, results, [parts.get(measure.path) for parts in found]) for measure in measures)
+    rows = (_without_chance(row_of(measure, results), measure, results, found) for measure in measures)
     return Section(title, note, tuple(rows), name)
 
 
-def row_of(
-    measure: Measure, results: list[Record | None], differences: Sequence[Difference | None] | None = None
+def _union(first: Record, second: Record) -> Record:
+    """All that stands in either of two results, at any depth; of what stands in both, the first's."""
+    both = dict(first)
+    for key, value in second.items():
+        known = both.get(key)
+        if isinstance(known, Mapping) and isinstance(value, Mapping):
+            both[key] = _union(known, value)
+        elif known is None:
+            both[key] = value
+    return both
+
+
+def _without_chance(
+    row: Row, measure: Measure, results: Sequence[Record | None], found: Sequence[Mapping[tuple[str, ...], Difference]]
 ) -> Row:
-    """One measure of several models, the first being what the others are compared with."""
+    """The row with the intervals of its differences, and no verdict on what chance could bring.
+
+    ``found``: by path, what each model's answers differ in from the first's. Without any, a share must differ by more
+    than 1.96 standard deviations. No verdict where nobody knows how far chance could reach.
+    """
+    kind, cells = _KINDS[measure.kind], []
+    for cell, result, parts in zip(row.cells, results, found, strict=True):
+        part = parts.get(measure.path)
+        if not cell.difference:
+            cells.append(cell)
+            continue
+        if part is not None:
+            known = not part.low <= 0 <= part.high
+        else:
+            before, after = (_number_at(one, measure.path) for one in (results[0], result))
+            known = not parts and _is_sure(before, after, measure.n)
+        reach = f"{signed(kind.factor * part.low)} to {signed(kind.factor * part.high)}" if part else ""
+        unsure = cell.verdict in ("better", "worse") and not known
+        cells.append(replace(cell, reach=reach, verdict="unsure" if unsure else cell.verdict))
+    return replace(row, cells=tuple(cells))
+
+
+def _is_sure(before: float | None, after: float | None, count: int | None) -> bool:
+    """Whether two shares are there, and differ by more than chance in as many questions."""
+    return before is not None and after is not None and bool(count) and is_beyond_chance(before, after, count or 0)
+
+
+def other_depths(records: Records) -> list[str]:
+    """Why rSum is not compared, a sentence for each model that was searched to other depths than the first."""
+    label, first = next(iter(records.items()))
+    told = []
+    for other, record in records.items():
+        for name, result in record["suites"].items():
+            known = first["suites"].get(name)
+            if known is None or _parts(known, ("i2t",)) == _parts(result, ("i2t",)):
+                continue
+            ours, theirs = (", ".join(sorted(one["i2t"], key=int)) for one in (result, known))
+            told.append(
+                f"{name}: {other} was searched with K = {ours} and {label} with K = {theirs}, so that their rSum are "
+                "sums of other recalls and are not compared."
+            )
+    return told
+
+
+def _parts(result: Record | None, path: tuple[str, ...]) -> set[str]:
+    value = value_at(result, path)
+    return set(value) if isinstance(value, Mapping) else set()
+
+
+def row_of(measure: Measure, results: list[Record | None]) -> Row:
+    """One measure of several models, the first being what the others are compared with.
+
+    A sum of other parts than the first model's has no difference.
+    """
     values = [_number_at(result, measure.path) for result in results]
     kind = _KINDS[measure.kind]
     scale = kind.scale or max((abs(value) for value in values if value is not None), default=0.0) or 1.0
-    cells = [_cell(value, values[0] if i else None, kind, scale) for i, value in enumerate(values)]
+    parts = [_parts(result, measure.summed) if measure.summed else set() for result in results]
+    cells = [
+        _cell(value, values[0] if i and parts[i] == parts[0] else None, kind, scale) for i, value in enumerate(values)
+    ]
     if measure.interval:
         ends = [value_at(result, measure.interval) for result in results]
         cells = [replace(cell, interval=_ends(pair)) for cell, pair in zip(cells, ends, strict=True)]
-    if differences is not None:
-        cells = [_with_reach(cell, part, kind) for cell, part in zip(cells, differences, strict=True)]
     return Row(measure.label, tuple(cells), measure.main, measure.path, measure.interval)
 
 
 def _ends(interval: Sequence[float] | None) -> str:
     return "" if interval is None else "–".join(f"{100 * end:.1f}" for end in interval)
-
-
-def _with_reach(cell: Cell, difference: Difference | None, kind: _Kind) -> Cell:
-    if difference is None:
-        return cell
-    reach = f"{signed(kind.factor * difference.low)} to {signed(kind.factor * difference.high)}"
-    by_chance = cell.verdict in ("better", "worse") and difference.low <= 0 <= difference.high
-    return replace(cell, reach=reach, verdict="unsure" if by_chance else cell.verdict)
 
 
 def signed(value: float, decimals: int = 1) -> str:
@@ -251,10 +318,19 @@ def _mcq(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     words = {"positive": "Affirmed (“A and B”)", "negative": "Negated (“no N”)", "hybrid": "Hybrid (“A but not N”)"}
     kinds = [key[2:] for key in result if key.startswith("n_") and key[2:] in result and result[key]]
     rows = [
-        Measure(f"{words.get(kind, kind)}, {result[f'n_{kind}']:,}", (kind,), "percent", interval=("intervals", kind))
+        Measure(
+            f"{words.get(kind, kind)}, {result[f'n_{kind}']:,}",
+            (kind,),
+            "percent",
+            interval=("intervals", kind),
+            n=result[f"n_{kind}"],
+        )
         for kind in kinds
     ]
-    total = Measure(f"Multiple choice, all {result['n']:,}", ("total",), "percent", main=True, interval=("interval",))
+    total = Measure(
+        f"Multiple choice, all {result['n']:,}", ("total",), "percent", main=True,
+        interval=("interval",), n=result["n"],
+    )  # fmt: skip
     note = (
         f"Which of the captions is true of the picture? Guessing gives {100 * result['chance']:.1f} %. "
         "The true one must score strictly above every other."
@@ -278,9 +354,11 @@ _CONTROLS = {
 
 def _retrieval(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     ways = (("i2t", "Picture → caption"), ("t2i", "Caption → picture"))
-    rows = [Measure(f"{label}, R@{k}", (way, k), "percent") for way, label in ways for k in result[way]]
+    rows = [
+        Measure(f"{label}, R@{k}", (way, k), "percent") for way, label in ways for k in sorted(result[way], key=int)
+    ]
     about = "negated captions" if result["negated"] else "plain captions"
-    total = Measure(f"Retrieval, {about}: rSum", ("rsum",), "rsum", main=True)
+    total = Measure(f"Retrieval, {about}: rSum", ("rsum",), "rsum", main=True, summed=("i2t",))
     note = (
         f"{result['n_texts']:,} {about}, {result['n_images']:,} pictures: is the right one among the first K? "
         "rSum is the sum of these percentages."
@@ -288,8 +366,8 @@ def _retrieval(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     gap = []
     if "gap" in result:
         gap = [Measure(f"Gap to plain captions, {label}, R@{k}", ("gap", way, k), "gap")
-               for way, label in ways for k in result["gap"][way]]  # fmt: skip
-        gap.append(Measure("Gap to plain captions: rSum", ("gap", "rsum"), "rsum gap"))
+               for way, label in ways for k in sorted(result["gap"][way], key=int)]  # fmt: skip
+        gap.append(Measure("Gap to plain captions: rSum", ("gap", "rsum"), "rsum gap", summed=("gap", "i2t")))
         note += " The gap is what the denial costs: negated less plain captions of the same pictures."
     title = "Retrieval with negated captions" if result["negated"] else "Retrieval"
     return _titled(title, name, "retrieval_neg" if result["negated"] else "retrieval"), note, [*rows, total, *gap]
@@ -317,8 +395,8 @@ def _judged(name: str, result: Record) -> tuple[str, str, list[Measure]]:
 
 def _classification(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     rows = [
-        Measure("Zero-shot classification: right class first", ("acc1",), "percent", main=True),
-        Measure("Right class among the first five", ("acc5",), "percent"),
+        Measure("Zero-shot classification: right class first", ("acc1",), "percent", main=True, n=result["n_images"]),
+        Measure("Right class among the first five", ("acc5",), "percent", n=result["n_images"]),
         Measure("Mean recall of the classes", ("mean_per_class_recall",), "percent"),
     ]
     note = f"{result['n_images']:,} pictures. What an adaptation to negation could make the model forget."
@@ -333,7 +411,7 @@ def _pairs(name: str, result: Record) -> tuple[str, str, list[Measure]]:
         "hybrid_absent_over_present": "“A but not <absent>” above “A but not <present>”",
     }
     keys = sorted(result["ties"], key=lambda key: list(words).index(key) if key in words else len(words))
-    rows = [Measure(words.get(key, key), (key,), "percent", main=True) for key in keys]
+    rows = [Measure(words.get(key, key), (key,), "percent", main=True, n=result["n"]) for key in keys]
     note = f"A true text against a false one, {result['n']:,} pictures. Guessing gives 50.0 %."
     if "negated_positive_over_negative" in result["ties"]:
         note += " P′ above N can be won by telling the templates of P′ from the wording of N: no proof of negation."
@@ -369,7 +447,7 @@ def _foils(name: str, result: Record) -> tuple[str, str, list[Measure]]:
         words = f"{group.replace('_', ' ')}, {count:,}"
         alone = not result["averages"]
         label = f"{short}, {words}" if alone else words
-        rows.append(Measure(label, ("accuracy", group), "percent", main=alone, interval=("intervals", group)))
+        rows.append(Measure(label, ("accuracy", group), "percent", main=alone, interval=("intervals", group), n=count))
     for key in result["averages"]:
         kind, *task = key.split(", ")
         words = {"micro": "over all items (micro)", "macro": "mean of the splits (macro)"}[kind]
@@ -431,6 +509,11 @@ _LAYOUTS: dict[str, Callable[[str, Record], tuple[str, str, list[Measure]]]] = {
     "selective_retrieval": _selective,
 }
 """How the results of each task are laid out."""
+
+
+def has_layout(result: Record) -> bool:
+    """Whether there is a table for a suite's result."""
+    return result.get("task") in _LAYOUTS
 
 
 def _titled(title: str, name: str, usual: str) -> str:

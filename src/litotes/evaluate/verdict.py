@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from litotes.evaluate.compare import Difference, Differences
-from litotes.evaluate.report import MINUS, Record, sections, signed
+from litotes.evaluate.compare import Difference, Differences, is_beyond_chance
+from litotes.evaluate.report import MINUS, Record, Row, has_layout, sections, signed
 
 Suites = Mapping[str, Any]
 """The results of a model by suite, as ``run_suites`` gives them."""
@@ -44,9 +44,15 @@ def outcome(adapted: Suites, base: Suites, compared: Differences | None = None) 
     adapted, base: of the same questions; compared: what their single answers differ in, where these are there. Each is
     a sentence or two and left out where nothing was asked of it; a change smaller than is printed is none, and a change
     that chance could bring is told apart: one whose 95 % interval holds zero or, without single answers, a share that
-    moved by less than 1.96 standard deviations. Negation counts as learnt only where chance does not reach.
+    moved by less than 1.96 standard deviations. A part that moved against its total, or without it, is named too, as
+    the tables mark it. Negation counts as learnt only where chance does not reach.
     """
-    better, worse, unsure = ([change.text for change in some] for some in _by_direction(adapted, base, compared or {}))
+    changes = _by_direction(adapted, base, compared or {})
+    better, worse, unsure = ([change.text for change in some] for some in changes)
+    told = {(change.suite, change.rose) for some in changes[:2] for change in some}
+    for suite, rose, text in _parts(adapted, base, compared or {}):
+        if (suite, rose) not in told:
+            (better if rose else worse).append(text)
     gains = f"Better after the adaptation: {joined(better)}." if better else "Nothing that was measured became better."
     costs = f"The price, worse than before: {joined(worse)}." if worse else "Nothing that was measured became worse."
     doubt = f" Too close to tell, with so few questions: {joined(unsure)}." if unsure else ""
@@ -113,9 +119,35 @@ def _chance_of(p: float) -> str:
     return f"chance would give so large a difference {often} (McNemar, {told})"
 
 
+def _parts(adapted: Suites, base: Suites, compared: Differences) -> list[tuple[str, bool, str]]:
+    """Every row of the tables that is marked and is none of ``_ASKED``: suite, whether it rose, row with figures.
+
+    The held-out wordings have a sentence of their own.
+    """
+    both = [name for name in adapted if name in base and has_layout(adapted[name]) and name != "held_out_wordings"]
+    if not both:
+        return []
+    records = {
+        label: {"suites": {name: suites[name] for name in both}}
+        for label, suites in (("base", base), ("adapted", adapted))
+    }
+    asked = [place for _, place, _, _ in _ASKED]
+    return [
+        (section.suite, row.cells[1].verdict == "better", f"{section.title}: {row.label} ({_moved(row)})")
+        for section in sections(records, {"adapted": compared})
+        for row in section.rows
+        if row.cells[1].verdict in ("better", "worse") and (section.suite, *row.path) not in asked
+    ]
+
+
+def _moved(row: Row) -> str:
+    return " → ".join([row.cells[0].text.removesuffix(" %"), row.cells[1].text])
+
+
 class _Change(NamedTuple):
     """A measure with its figures; ``sure``: it is a share, and chance does not reach so far, or it is a sum."""
 
+    suite: str
     text: str
     rose: bool
     sure: bool
@@ -145,7 +177,7 @@ def _changed(model: Suites, base: Suites, measures: tuple[_Measure, ...], compar
                 if pair
                 else key == "rsum" or _is_sure(base[suite][key], model[suite][key], _questions(base[suite]))
             )
-            found.append(_Change(text, after > before, sure))
+            found.append(_Change(suite, text, after > before, sure))
     return found
 
 
@@ -155,9 +187,8 @@ def _questions(suite: Mapping[str, Any]) -> int:
 
 
 def _is_sure(before: float, after: float, count: int) -> bool:
-    """Whether two shares differ by more than 1.96 standard deviations; as if of different questions, to be careful."""
-    spread = before * (1 - before) + after * (1 - after)
-    return not count or abs(after - before) > 1.96 * math.sqrt(spread / count)
+    """Whether chance does not reach from one share to the other, or nothing tells of how many questions they are."""
+    return not count or is_beyond_chance(before, after, count)
 
 
 def _negation_itself(adapted: Suites, base: Suites) -> str:
