@@ -86,6 +86,9 @@ def test_what_is_missing_is_refused(vocabulary, tmp_path, capsys):
     assert "add --vocabulary: " in capsys.readouterr().err
     assert litotes("doctor", model=tmp_path / "long.pt", vocabulary=words, adapter=tmp_path / "none") == 2
     assert "without adapter_config.json" in capsys.readouterr().err
+    assert litotes("doctor", model=tmp_path / "no.pt", vocabulary=words, adapter=tmp_path / "none") == 2
+    told = capsys.readouterr().err
+    assert "no.pt, which is not there" in told and "none without adapter_config.json" in told
     assert litotes("convert", source=tmp_path / "long.pt", vocabulary=words, output=tmp_path / "long") == 0
     record = tmp_path / "long" / "litotes_source.json"
     record.write_text(json.dumps({"file": "x"}))

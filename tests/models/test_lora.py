@@ -281,12 +281,14 @@ def test_pictures_read_otherwise_than_in_training_are_refused(tmp_path):
     assert not adapted_layers(matcher.encoder)
 
 
-def test_equal_weights_with_another_activation_are_refused(tmp_path):
+@pytest.mark.parametrize("kept", [True, False], ids=["with its pictures", "saved before pictures were recorded"])
+@pytest.mark.parametrize(("name", "value"), [("activation", "gelu"), ("vision_heads", 7), ("context_length", 5)])
+def test_equal_weights_that_are_used_otherwise_are_refused(name, value, kept, tmp_path):
     folder, side = saved_of_the_file_clip(tmp_path / "adapter")
     values = json.loads(side.read_text())
-    values["base"]["activation"] = "gelu"
-    side.write_text(json.dumps(values))
-    with pytest.raises(UserError, match=r"(?s)activation = 'quick_gelu'.*trained: activation = 'gelu'"):
+    values["base"][name] = value
+    side.write_text(json.dumps(values if kept else {key: values[key] for key in values if key != "pictures"}))
+    with pytest.raises(UserError, match=rf"(?s)got: +{name} = .*trained: {name} = {value!r}"):
         load_adapter(FileClip.matcher(), folder)
 
 

@@ -94,7 +94,7 @@ def test_another_base_width_lora_adapter_or_vocabulary_is_refused(matcher, tmp_p
 def test_another_picture_transform_is_refused(matcher, tmp_path):
     saved(matcher, tmp_path)
     matcher.preprocess = type(matcher.preprocess)(size=matcher.preprocess.size, mean=(0.1, 0.2, 0.3))
-    with pytest.raises(UserError, match="another vocabulary, context or picture transform"):
+    with pytest.raises(UserError, match="another activation, vocabulary, context or picture transform"):
         load_pair_adapter(tmp_path / "pair-adapter", matcher)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from litotes.models.conversion import SourceRecord
@@ -36,23 +36,26 @@ class Settings:
     allow_network: bool = False
 
 
+_WHERE = ("vocabulary", "activation", "round_like_reference", "sha256", "allow_network")
+"""Settings that tell where a model is and how it is read."""
+
+
 def run(settings: Settings) -> None:
     """Load, ask, print what was found. Errors: those of loading; a check that failed, after everything is printed."""
-    from litotes.errors import UserError
+    from functools import partial
+
+    from litotes.errors import UserError, together
     from litotes.evaluate.command import require_device
     from litotes.models.conversion import source_record
     from litotes.models.examination import ask, facts_of, oddities
-    from litotes.models.loading import load_backbone
+    from litotes.models.loading import load_backbone, require_source
     from litotes.models.lora import load_adapter, require_adapter_files
 
     require_device(settings.device)
-    if settings.adapter:
-        require_adapter_files(settings.adapter)
-    matcher = load_backbone(
-        settings.model, vocabulary=settings.vocabulary, activation=settings.activation,
-        round_like_reference=settings.round_like_reference, sha256=settings.sha256, device=settings.device,
-        allow_network=settings.allow_network,
-    )  # fmt: skip
+    where: dict[str, Any] = {name: getattr(settings, name) for name in _WHERE}
+    find_adapter = [partial(require_adapter_files, settings.adapter)] if settings.adapter else []
+    together(partial(require_source, settings.model, **where), *find_adapter)
+    matcher = load_backbone(settings.model, device=settings.device, **where)
     if settings.adapter:
         load_adapter(matcher, settings.adapter, any_base=settings.any_base)
     record = source_record(settings.model)

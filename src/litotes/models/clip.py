@@ -98,6 +98,11 @@ class ClipEncoder(nn.Module):
         return int(self.clip.config.text_config.num_attention_heads)
 
     @property
+    def vision_heads(self) -> int:
+        """Attention heads of a block of the vision tower."""
+        return int(self.clip.config.vision_config.num_attention_heads)
+
+    @property
     def token_widths(self) -> tuple[int, int]:
         """Dimensions of an image token and of a text token."""
         config = self.clip.config

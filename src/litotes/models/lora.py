@@ -181,6 +181,7 @@ def _lora_state(encoder: ClipEncoder) -> dict[str, Tensor]:
 def _base_sizes(encoder: ClipEncoder) -> dict[str, object]:
     return {
         "text_layers": _count(encoder, "text"), "vision_layers": _count(encoder, "vision"),
+        "text_heads": encoder.text_heads, "vision_heads": encoder.vision_heads,
         "context_length": encoder.context_length, "image_size": encoder.image_size, "activation": encoder.activation,
     }  # fmt: skip
 
@@ -292,7 +293,7 @@ _SIDE = {"base_sha256": str, "base": dict, "pictures": dict, "lora": dict}
 def _require_same_use(matcher: Matcher, record: dict) -> None:
     """Refuse equal weights that are used otherwise than when the adapter was trained."""
     now = _base_sizes(matcher.encoder) | matcher.preprocess.to_dict()
-    before = record["base"] | record.get("pictures", now)
+    before = record["base"] | record.get("pictures", {})
     names = {*before, *now} if "pictures" in record else {*record["base"]}
     other = sorted(name for name in names if before.get(name) != now.get(name))
     if other:

@@ -172,9 +172,11 @@ def _require_fit(side: PairAdapterRecord, matcher: Matcher, folder: Path) -> Non
         )
     if side.features_sha256 != matcher.fingerprint:
         raise UserError(
-            got=f"the right weights with another vocabulary, context or picture transform than {folder} was trained on",
+            got="the right weights with another activation, vocabulary, context or picture transform than "
+            f"{folder} was trained on",
             expected=f"features of SHA-256 {side.features_sha256[:12]} (here {matcher.fingerprint[:12]})",
-            do="load the model with its own tokenizer and preprocessor files",
+            do="load the model with its own configuration, tokenizer and preprocessor files; train an adapter of pairs "
+            "again that an earlier version of litotes wrote",
         )
 
 
