@@ -481,6 +481,7 @@ def test_files_replace_the_questions_made_from_the_table(train, pairs, tmp_path)
         ({"batch_size": 1}, ("each with one pair",)),
         ({"towers": "audio"}, ("--towers audio", "text|vision|both")),
         ({"lora_rank": 0}, ("--lora-rank 0",)),
+        ({"lora_layers": ""}, ("layers ''", "half-up, or numbers")),
         ({"lora_layers": "top"}, ("layers 'top'", "half-up, or numbers")),
         ({"lora_layers": "1-2"}, ("layers 1-2 of a tower of 1 blocks", "blocks among 0 to 0")),
         ({"lora_vision_layers": "up"}, ("of the text tower alone",)),

@@ -330,7 +330,8 @@ def _lora(lora: LoraSettings, towers: str, settings: Settings) -> LoraSettings:
         rank=lora.rank if settings.lora_rank is None else settings.lora_rank,
         alpha=lora.alpha if settings.lora_alpha is None else settings.lora_alpha,
         dropout=lora.dropout if settings.lora_dropout is None else settings.lora_dropout,
-        layers=settings.lora_layers or lora.layers, vision_layers=settings.lora_vision_layers or lora.vision_layers,
+        layers=lora.layers if settings.lora_layers is None else settings.lora_layers,
+        vision_layers=lora.vision_layers if settings.lora_vision_layers is None else settings.lora_vision_layers,
     )  # fmt: skip
 
 
