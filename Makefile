@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: demo test lint types tests test-optional clean
+.PHONY: demo test lint types tests optional test-optional clean
 
 demo: $(VENV)/.demo
 	$(BIN)/litotes demo
@@ -28,7 +28,9 @@ types: $(VENV)/.dev
 tests: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
-test-optional: $(OPTIONAL)/.done
+optional: $(OPTIONAL)/.done
+
+test-optional: optional
 	PYTHONPATH=$(abspath $(OPTIONAL)):tests/optional $(BIN)/python -c "import conftest, onnx, onnxruntime, onnxscript, open_clip"
 	PYTHONPATH=$(abspath $(OPTIONAL)) OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 tests/optional
 
