@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -182,6 +182,13 @@ def text_lengths(ids: Int[Tensor, "n length"]) -> Int[Tensor, "n"]:
     By the padding and not by the end token: configurations of OpenAI's models on the hub name a wrong one.
     """
     return ids.shape[1] - (ids != 0).flip(1).int().argmax(dim=1)
+
+
+def add_tensors(digest: "hashlib._Hash", tensors: Iterable[tuple[str, Tensor]]) -> None:
+    """Let a digest go on over names and bytes of tensors, in their order."""
+    for name, tensor in tensors:
+        digest.update(name.encode())
+        digest.update(tensor_bytes(tensor))
 
 
 def tensor_bytes(tensor: Tensor) -> bytes:

@@ -15,7 +15,7 @@ from litotes.backbones.layout import mask_layout
 from litotes.data.images import Pictures
 from litotes.errors import UserError
 from litotes.metrics.similarity import MASKED_COSINE
-from litotes.models.clip import tensor_bytes
+from litotes.models.clip import add_tensors
 from litotes.models.matcher import Indices, Matcher, eval_mode
 from litotes.models.state_dict_file import MASK_ASIDE
 
@@ -121,9 +121,7 @@ class MaskedMatcher:
     def fingerprint(self) -> str:
         """sha256 of all that decides a score: the model's, and the mask network."""
         digest = hashlib.sha256(self.matcher.fingerprint.encode())
-        for name, tensor in sorted(self.weights.items()):
-            digest.update(name.encode())
-            digest.update(tensor_bytes(tensor))
+        add_tensors(digest, sorted(self.weights.items()))
         return digest.hexdigest()
 
     def provenance(self) -> dict[str, object]:

@@ -19,7 +19,7 @@ from litotes.data.images import Pictures
 from litotes.data.processes import in_processes
 from litotes.errors import UserError
 from litotes.metrics.similarity import COSINE, Similarity
-from litotes.models.clip import LEGACY_EOS, ClipEncoder, load_clip, local_folder, quiet_transformers, tensor_bytes
+from litotes.models.clip import LEGACY_EOS, ClipEncoder, add_tensors, load_clip, local_folder, quiet_transformers
 from litotes.models.pair_backbone import PairBackbone
 from litotes.models.state_dict_file import Backbone
 from litotes.models.tensors import permit_as_usual
@@ -126,9 +126,7 @@ class Matcher:
         if not weights:
             return None
         digest = hashlib.sha256()
-        for name, tensor in weights:
-            digest.update(name.encode())
-            digest.update(tensor_bytes(tensor))
+        add_tensors(digest, weights)
         return digest.hexdigest()
 
     def _lora_weights(self) -> list[tuple[str, Tensor]]:
@@ -139,12 +137,8 @@ class Matcher:
         """sha256 of all that decides an embedding: weights, adapter, activation, vocabulary, context, picture steps."""
         digest = hashlib.sha256(self.base.encode())
         digest.update(json.dumps(self.encoder.decisive, sort_keys=True).encode())
-        for name, tensor in self._lora_weights():
-            digest.update(name.encode())
-            digest.update(tensor_bytes(tensor))
-        for name, tensor in sorted(self.pooled.head_state().items()) if self.pooled else ():
-            digest.update(name.encode())
-            digest.update(tensor_bytes(tensor))
+        add_tensors(digest, self._lora_weights())
+        add_tensors(digest, sorted(self.pooled.head_state().items()) if self.pooled else ())
         digest.update(f"{self.tokenizer.fingerprint} {self.tokenizer.context_length}".encode())
         digest.update(json.dumps(self.preprocess.to_dict(), sort_keys=True).encode())
         return digest.hexdigest()
