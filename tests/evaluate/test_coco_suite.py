@@ -16,8 +16,8 @@ from litotes.evaluate.command import evaluate_command, run
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.judged import judge_features
-from litotes.evaluate.report import sections
 from litotes.evaluate.results import flat_metrics
+from litotes.evaluate.sections import sections
 from litotes.evaluate.suite import run_suites
 from tiny import tiny_model
 

@@ -7,7 +7,8 @@ from markupsafe import Markup
 from litotes.errors import UserError
 from litotes.evaluate.compare import Difference
 from litotes.evaluate.plots import Curve
-from litotes.evaluate.report import Adaptation, other_depths, sections, write_comparison_report
+from litotes.evaluate.report import Adaptation, write_comparison_report
+from litotes.evaluate.sections import other_depths, sections
 
 
 def mcq(total, **changes):

@@ -19,7 +19,7 @@ from litotes.evaluate.command import evaluate_command, print_record, run
 from litotes.evaluate.compare import Difference, hits, is_right
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
-from litotes.evaluate.report import signed
+from litotes.evaluate.rows import signed
 from litotes.evaluate.verdict import outcome
 from litotes.models.lora import adapted_layers, add_lora, save_adapter
 from litotes.models.lora_settings import LoraSettings

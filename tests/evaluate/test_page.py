@@ -14,9 +14,9 @@ from litotes.evaluate.charts import interval_bars, recall_curves, wrong_choices
 from litotes.evaluate.examples import PER_GROUP, examples
 from litotes.evaluate.foils import Foils
 from litotes.evaluate.negation import MultipleChoice
-from litotes.evaluate.report import sections
 from litotes.evaluate.results import result_record, write_json
 from litotes.evaluate.retrieval import Retrieval
+from litotes.evaluate.sections import sections
 from litotes.evaluate.suite import run_suites
 
 N = 24

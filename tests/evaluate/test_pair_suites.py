@@ -6,9 +6,9 @@ import torch
 from evaluate_fakes import FakeEncoder
 
 from litotes.errors import UserError
-from litotes.evaluate.report import sections
 from litotes.evaluate.results import flat_metrics
 from litotes.evaluate.retrieval import Retrieval
+from litotes.evaluate.sections import sections
 from litotes.evaluate.selective import SelectiveRetrieval
 from litotes.evaluate.suite import run_suites
 from litotes.models.pair_adapter import new_pair_model

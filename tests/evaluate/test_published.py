@@ -7,7 +7,7 @@ from litotes.data.negbench import KNOWN
 from litotes.errors import UserError
 from litotes.evaluate.published import published, published_record
 from litotes.evaluate.reading import read_records, read_results
-from litotes.evaluate.report import sections
+from litotes.evaluate.sections import sections
 
 COUNTS = {"COCO MCQ rephrased": (2032, 1870, 2012), "VOC2007 MCQ rephrased": (682, 2121, 2228)}
 

@@ -6,9 +6,10 @@ from evaluate_fakes import FakeEncoder
 from litotes.evaluate.classification import Classification
 from litotes.evaluate.geometry import Geometry
 from litotes.evaluate.negation import CONTROL_SEED, MultipleChoice, Pairs
-from litotes.evaluate.report import Cell, sections
 from litotes.evaluate.results import file_name, result_record, write_json
 from litotes.evaluate.retrieval import Retrieval
+from litotes.evaluate.rows import Cell
+from litotes.evaluate.sections import sections
 from litotes.evaluate.suite import run_suites
 from tiny import noise_pictures as pictures
 

@@ -6,7 +6,8 @@ from litotes.cli.train import Settings
 from litotes.config import field_names
 from litotes.data.quadruplets import Quadruplets
 from litotes.evaluate.plots import TERMS, loss_curves, loss_terms
-from litotes.evaluate.report import Adaptation, Record
+from litotes.evaluate.report import Adaptation
+from litotes.evaluate.rows import Record
 from litotes.evaluate.verdict import outcome
 from litotes.models.lora_settings import describe
 from litotes.models.matcher import Matcher

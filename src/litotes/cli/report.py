@@ -33,7 +33,8 @@ def run(settings: Settings) -> None:
     from litotes.evaluate.pages import singles
     from litotes.evaluate.published import published_record
     from litotes.evaluate.reading import read_results
-    from litotes.evaluate.report import other_depths, require_same_questions, write_comparison_report
+    from litotes.evaluate.report import write_comparison_report
+    from litotes.evaluate.sections import other_depths, require_same_questions
     from litotes.places import require_file_place
 
     page, told = settings.output, settings.output.with_suffix(".json")

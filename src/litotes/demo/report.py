@@ -19,8 +19,10 @@ from litotes.demo.story import Hit, Question, Search, Story
 from litotes.demo.tables import RECALL, at_a_glance, geometry, tables
 from litotes.errors import UserError
 from litotes.evaluate.plots import loss_curves
-from litotes.evaluate.report import MINUS, emphasised, facts, require_same_questions
+from litotes.evaluate.report import emphasised, facts
 from litotes.evaluate.results import write_json, write_text
+from litotes.evaluate.rows import MINUS
+from litotes.evaluate.sections import require_same_questions
 
 SUITES = ("mcq", "pairs", "held_out_wordings", "new_cues", "retrieval", "retrieval_neg", "classification")
 _PICTURED = ("base", "hanclip", "extended")

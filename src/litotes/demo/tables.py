@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from litotes.demo.narration import DECISIVE, POINTS, Models
-from litotes.evaluate.report import Measure, Row, row_of
+from litotes.evaluate.rows import Measure, Row, row_of
 
 RECALL = tuple((way, k) for way in ("i2t", "t2i") for k in ("1", "5", "10"))
 """Ways and K of the retrieval figures, in their order."""

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from litotes.evaluate.answers import Answer
 from litotes.evaluate.compare import hits
 from litotes.evaluate.plots import INK, LINE, SOFT, svg_element
-from litotes.evaluate.report import Record, Records, Section, value_at
+from litotes.evaluate.rows import Record, Records, Section, value_at
 
 MODEL_COLOURS = {f"#02b00{i}": f"--model-{i}" for i in range(6)}
 """Colours that stand for those of the models in the page's style sheet, in the order of the models."""

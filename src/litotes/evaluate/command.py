@@ -24,8 +24,9 @@ from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Encoder, Progress, Remembering, silent
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.reading import is_result, is_same_run
-from litotes.evaluate.report import Cell, sections
 from litotes.evaluate.results import file_name, heading, result_record, write_json
+from litotes.evaluate.rows import Cell
+from litotes.evaluate.sections import sections
 from litotes.evaluate.suite import Suite, run_suites
 from litotes.evaluate.verdict import outcome, significance
 from litotes.models.features import image_features
@@ -228,7 +229,7 @@ def figures_table(
 ) -> Table:
     """All figures by section, a column a model; of two or more, the last one's difference from the first.
 
-    ``compared``: as in ``report.sections``; the 95 % interval stands behind the difference.
+    ``compared``: as in ``sections``; the 95 % interval stands behind the difference.
     """
     table = Table(title=title, title_justify="left")
     table.add_column("measure")

@@ -13,7 +13,7 @@ from PIL import Image
 from litotes.data.images import UNREADABLE
 from litotes.evaluate.answers import Answer, Answers, is_picture
 from litotes.evaluate.compare import is_right
-from litotes.evaluate.report import MINUS
+from litotes.evaluate.rows import MINUS
 
 SEED, PER_GROUP = 0, 3
 _SIDE = 240

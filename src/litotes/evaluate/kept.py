@@ -8,7 +8,7 @@ from litotes.errors import UserError
 from litotes.evaluate.answers import Answer, read_answers
 from litotes.evaluate.compare import Difference, Differences, differences
 from litotes.evaluate.reading import Found
-from litotes.evaluate.report import Record, value_at
+from litotes.evaluate.rows import Record, value_at
 
 
 class Kept(NamedTuple):

@@ -3,7 +3,9 @@
 from litotes.evaluate.charts import Chart, interval_bars, recall_curves, wrong_choices
 from litotes.evaluate.examples import examples
 from litotes.evaluate.kept import Kept
-from litotes.evaluate.report import Records, Singles, sections
+from litotes.evaluate.report import Singles
+from litotes.evaluate.rows import Records
+from litotes.evaluate.sections import sections
 from litotes.evaluate.verdict import significance
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from litotes.evaluate.report import MINUS
+from litotes.evaluate.rows import MINUS
 
 # Colours that stand for a variable of the style sheet: matplotlib writes them, the page replaces them.
 INK, SOFT, LINE, CARD = "#01a001", "#01a002", "#01a003", "#01a004"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from litotes.errors import UserError
-from litotes.evaluate.report import sections
+from litotes.evaluate.sections import sections
 
 MAX_BYTES = 1 << 28
 

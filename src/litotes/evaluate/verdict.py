@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from litotes.evaluate.compare import Difference, Differences, is_beyond_chance
-from litotes.evaluate.report import MINUS, Record, Row, has_layout, sections, signed
+from litotes.evaluate.layouts import has_layout
+from litotes.evaluate.rows import MINUS, Record, Row, signed
+from litotes.evaluate.sections import sections
 
 Suites = Mapping[str, Any]
 """The results of a model by suite, as ``run_suites`` gives them."""

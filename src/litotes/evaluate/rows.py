@@ -1,0 +1,156 @@
+"""Figures of several models in rows: how each is found in a result, printed, and held against the first model's."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+Record = Mapping[str, Any]
+Records = Mapping[str, Record]
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of one model: ``text`` as printed; ``bar``, its share of the whole row's scale, 0-1 or None.
+
+    ``difference``: from the first model, as printed ("" for the first model itself); ``verdict``: "better", "worse",
+    "same", "unsure" where chance could bring the difference or nobody knows whether it could, or "" where neither
+    direction is better.
+    ``reach``: the 95 % interval of the difference, as printed, where both models' answers are there; ``interval``:
+    Wilson's of the figure itself, where it is a share with one.
+    """
+
+    text: str
+    bar: float | None
+    difference: str
+    verdict: str
+    reach: str = ""
+    interval: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure, one cell a model. ``main`` marks the measures that a headline takes.
+
+    ``path``, ``interval``: places of the figure and of its interval in a suite's result.
+    """
+
+    label: str
+    cells: tuple[Cell, ...]
+    main: bool = False
+    path: tuple[str, ...] = ()
+    interval: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A suite: title, one sentence on how to read it, rows, the name it has in the results."""
+
+    title: str
+    note: str
+    rows: tuple[Row, ...]
+    suite: str = ""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure to be found in a suite's result, and how it is printed; ``interval``: where that of a share is.
+
+    ``n``: questions that a share is of, None where it is no plain share. ``summed``: where the parts of a sum are,
+    which can be compared only with a sum of the same parts.
+    """
+
+    label: str
+    path: tuple[str, ...]
+    kind: str
+    main: bool = False
+    interval: tuple[str, ...] = ()
+    n: int | None = None
+    summed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How figures of a kind are printed: factor, unit, full scale of the bar, whether more is better, the sign."""
+
+    factor: float
+    unit: str
+    scale: float | None
+    judged: bool
+    signed: bool = False
+
+
+KINDS = {
+    "percent": Kind(100.0, " %", 100.0, True),
+    "control": Kind(100.0, " %", 100.0, False),
+    "rsum": Kind(1.0, "", 600.0, True),
+    "gap": Kind(100.0, "", 100.0, True, signed=True),
+    "rsum gap": Kind(1.0, "", 600.0, True, signed=True),
+    "length": Kind(1.0, "", None, False),
+    "degrees": Kind(1.0, "°", None, False),
+}
+
+
+def keys_at(result: Record | None, path: tuple[str, ...]) -> set[str]:
+    """The names of what stands at a place of a result; none where nothing with names does."""
+    value = value_at(result, path)
+    return set(value) if isinstance(value, Mapping) else set()
+
+
+def row_of(measure: Measure, results: list[Record | None]) -> Row:
+    """One measure of several models, the first being what the others are compared with.
+
+    A sum of other parts than the first model's has no difference.
+    """
+    values = [number_at(result, measure.path) for result in results]
+    kind = KINDS[measure.kind]
+    scale = kind.scale or max((abs(value) for value in values if value is not None), default=0.0) or 1.0
+    parts = [keys_at(result, measure.summed) if measure.summed else set() for result in results]
+    cells = [
+        _cell(value, values[0] if i and parts[i] == parts[0] else None, kind, scale) for i, value in enumerate(values)
+    ]
+    if measure.interval:
+        ends = [value_at(result, measure.interval) for result in results]
+        cells = [replace(cell, interval=_ends(pair)) for cell, pair in zip(cells, ends, strict=True)]
+    return Row(measure.label, tuple(cells), measure.main, measure.path, measure.interval)
+
+
+def _ends(interval: Sequence[float] | None) -> str:
+    return "" if interval is None else "–".join(f"{100 * end:.1f}" for end in interval)
+
+
+def signed(value: float, decimals: int = 1) -> str:
+    """A change with its sign, a minus as long as the plus; "±0.0" where nothing is left of it."""
+    rounded = round(value, decimals)
+    return f"{rounded:+.{decimals}f}".replace("-", MINUS) if rounded else f"±{0:.{decimals}f}"
+
+
+def _cell(value: float | None, base: float | None, kind: Kind, scale: float) -> Cell:
+    if value is None:
+        return Cell("–", None, "", "")
+    shown = kind.factor * value
+    decimals = 2 if kind.unit == "" and kind.scale is None else 1
+    text = f"{shown:.{decimals}f}{kind.unit}".replace("-", MINUS)
+    bar = None if kind.signed else min(max(shown / scale, 0.0), 1.0)
+    text = signed(shown, decimals) if kind.signed else text
+    if base is None:
+        return Cell(text, bar, "", "")
+    change = round(shown - kind.factor * base, decimals)
+    difference = signed(change, decimals)
+    verdict = ("better" if change > 0 else "worse" if change < 0 else "same") if kind.judged else ""
+    return Cell(text, bar, difference, verdict)
+
+
+def number_at(result: Record | None, path: tuple[str, ...]) -> float | None:
+    """The number at a place of a result; None where none does."""
+    value = value_at(result, path)
+    return None if value is None else float(value)
+
+
+def value_at(result: Record | None, path: tuple[str, ...]) -> Any:  # noqa: ANN401 (whatever a result holds)
+    """What stands at a place of a result; None where nothing does."""
+    value: Any = result
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,104 @@
+"""All suites of several models as tables, with a verdict where chance does not explain a difference."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from litotes.errors import UserError
+from litotes.evaluate.compare import Difference, Differences, is_beyond_chance
+from litotes.evaluate.layouts import LAYOUTS
+from litotes.evaluate.rows import KINDS, Measure, Record, Records, Row, Section, keys_at, number_at, row_of, signed
+
+
+def sections(records: Records, compared: Mapping[str, Differences] | None = None) -> list[Section]:
+    """All suites of all records as tables, in the order of their first appearance.
+
+    ``compared``: by label, what a model differs in from the first, where the answers of both are there.
+    """
+    names = dict.fromkeys(name for record in records.values() for name in record["suites"])
+    return [_section(name, records, compared or {}) for name in names]
+
+
+def _section(name: str, records: Records, compared: Mapping[str, Differences]) -> Section:
+    results = [record["suites"].get(name) for record in records.values()]
+    asked: Record = {}
+    for result in results:
+        asked = _union(asked, result or {})
+    title, note, measures = LAYOUTS[asked["task"]](name, asked)
+    found = [{part.path: part for part in compared.get(label, {}).get(name, ())} for label in records]
+    rows = (_without_chance(row_of(measure, results), measure, results, found) for measure in measures)
+    return Section(title, note, tuple(rows), name)
+
+
+def _union(first: Record, second: Record) -> Record:
+    """All that stands in either of two results, at any depth; of what stands in both, the first's."""
+    both = dict(first)
+    for key, value in second.items():
+        known = both.get(key)
+        if isinstance(known, Mapping) and isinstance(value, Mapping):
+            both[key] = _union(known, value)
+        elif known is None:
+            both[key] = value
+    return both
+
+
+def _without_chance(
+    row: Row, measure: Measure, results: Sequence[Record | None], found: Sequence[Mapping[tuple[str, ...], Difference]]
+) -> Row:
+    """The row with the intervals of its differences, and no verdict on what chance could bring.
+
+    ``found``: by path, what each model's answers differ in from the first's. Without any, a share must differ by more
+    than 1.96 standard deviations. No verdict where nobody knows how far chance could reach.
+    """
+    kind, cells = KINDS[measure.kind], []
+    for cell, result, parts in zip(row.cells, results, found, strict=True):
+        part = parts.get(measure.path)
+        if not cell.difference:
+            cells.append(cell)
+            continue
+        if part is not None:
+            known = not part.low <= 0 <= part.high
+        else:
+            before, after = (number_at(one, measure.path) for one in (results[0], result))
+            known = not parts and _is_sure(before, after, measure.n)
+        reach = f"{signed(kind.factor * part.low)} to {signed(kind.factor * part.high)}" if part else ""
+        unsure = cell.verdict in ("better", "worse") and not known
+        cells.append(replace(cell, reach=reach, verdict="unsure" if unsure else cell.verdict))
+    return replace(row, cells=tuple(cells))
+
+
+def _is_sure(before: float | None, after: float | None, count: int | None) -> bool:
+    """Whether two shares are there, and differ by more than chance in as many questions."""
+    return before is not None and after is not None and bool(count) and is_beyond_chance(before, after, count or 0)
+
+
+def other_depths(records: Records) -> list[str]:
+    """Why rSum is not compared, a sentence for each model that was searched to other depths than the first."""
+    label, first = next(iter(records.items()))
+    told = []
+    for other, record in records.items():
+        for name, result in record["suites"].items():
+            known = first["suites"].get(name)
+            if known is None or keys_at(known, ("i2t",)) == keys_at(result, ("i2t",)):
+                continue
+            ours, theirs = (", ".join(sorted(one["i2t"], key=int)) for one in (result, known))
+            told.append(
+                f"{name}: {other} was searched with K = {ours} and {label} with K = {theirs}, so that their rSum are "
+                "sums of other recalls and are not compared."
+            )
+    return told
+
+
+def require_same_questions(records: Records) -> None:
+    """Refuse models that were asked different questions under one suite's name."""
+    if not records:
+        raise UserError(got="no model to report", expected="at least one", do="evaluate a model first")
+    asked: dict[str, tuple[str, str]] = {}
+    for label, record in records.items():
+        for name, result in record["suites"].items():
+            known, digest = asked.setdefault(name, (label, result["split_sha256"]))
+            if digest != result["split_sha256"]:
+                raise UserError(
+                    got=f"suite {name} with other questions for {label} than for {known}",
+                    expected="the same questions, so that the figures can be compared",
+                    do="evaluate both models on the same files",
+                )
