@@ -52,6 +52,18 @@ def test_the_last_matrix_is_kept_for_the_same_features_alone():
         scorer.scores(images[:0], texts)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_doubts_of_all_pairs_are_those_of_chosen_ones(kind):
+    scorer = PairScorer(new_pair_model(kind, CONFIG, seed=2))
+    images, texts = features(35, 0), features(41, 1)
+    found = scorer.all_doubts(images, texts)
+    chosen = scorer.doubts(images[[0, 31, 32, 34]], texts[[40, 0, 33, 32]])
+    assert set(found) == set(chosen)
+    for name, matrix in found.items():
+        assert matrix.shape == (35, 41)
+        assert torch.allclose(matrix[[0, 31, 32, 34], [40, 0, 33, 32]], chosen[name], atol=1e-6)
+
+
 def test_doubts_of_the_variational_adapter_are_those_of_each_pair():
     model = new_pair_model("variational", CONFIG, seed=2)
     images, texts = features(19, 0), features(19, 1)

@@ -17,6 +17,7 @@ from litotes.models.variational import VariationalAdapter, uncertainty
 SIGMA, TOTAL, DOUBT = "sigma", "total_variance", "one_minus_p"
 """The ways to say how unsure a model is: mean standard deviation, mean variance of the mixture, 1 - p."""
 _AT_ONCE = 8
+_BLOCK = 32
 
 LeftOut = Callable[[np.ndarray, np.ndarray], Bool[np.ndarray, "p t"]]
 """Which pairs of these pictures and these texts, given by their places, are not asked for."""
@@ -116,6 +117,23 @@ class PairScorer:
             for name, matrix in self._all(image, text).items():
                 parts.setdefault(name, []).append(matrix.diagonal().double().cpu())
         return {name: torch.cat(values) for name, values in parts.items()}
+
+    @torch.no_grad()
+    def all_doubts(self, images: Float[Tensor, "ni d"], texts: Float[Tensor, "nt d"]) -> dict[str, Tensor]:
+        """The doubts of every pair of some images and texts, each [ni, nt]; otherwise as ``doubts``.
+
+        All heads are asked of every pair, in blocks of 32 x 32: for a few thousand of either, such as a test set whose
+        complete relevance is known. 24 bytes a pair.
+        """
+        found: dict[str, Tensor] = {}
+        for top in range(0, len(images), _BLOCK):
+            image = images[top : top + _BLOCK].to(self._device)
+            for left in range(0, len(texts), _BLOCK):
+                text = texts[left : left + _BLOCK].to(self._device)
+                for name, part in self._all(image, text).items():
+                    whole = found.setdefault(name, torch.empty(len(images), len(texts), dtype=torch.float64))
+                    whole[top : top + _BLOCK, left : left + _BLOCK] = part.cpu()
+        return found
 
     def _all(self, image: Tensor, text: Tensor) -> dict[str, Tensor]:
         """The doubts of all pairs of a few features."""
