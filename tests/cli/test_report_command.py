@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 from drawn_table import litotes
@@ -82,3 +84,14 @@ def test_models_of_other_questions_are_not_put_side_by_side(result, tmp_path, mo
     (tmp_path / "other.json").write_text(json.dumps(other))
     assert main(["report", "--results", "own.json", "--results", "other.json"]) == 2
     assert "the same questions" in capsys.readouterr().err
+
+
+def test_a_report_loads_no_model_library(result, tmp_path):
+    code = (
+        "import sys\n"
+        "from litotes.cli import main\n"
+        f"code = main(['report', '--results', {str(result)!r}, '--output', {str(tmp_path / 'page.html')!r}])\n"
+        "print(code, sorted({'transformers', 'peft', 'accelerate'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 []"

@@ -15,11 +15,12 @@ from rich.console import Console
 from litotes.data.negbench import KNOWN, fingerprint_retrieval, read_retrieval
 from litotes.errors import UserError
 from litotes.evaluate.answers import read_answers
-from litotes.evaluate.command import evaluate_command, print_record, run
+from litotes.evaluate.command import evaluate_command, run
 from litotes.evaluate.compare import Difference, hits, is_right
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.rows import signed
+from litotes.evaluate.table import print_record
 from litotes.evaluate.verdict import outcome
 from litotes.models.lora import adapted_layers, add_lora, save_adapter
 from litotes.models.lora_settings import LoraSettings

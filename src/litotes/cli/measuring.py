@@ -12,7 +12,7 @@ from litotes.data.screening import Screening
 from litotes.data.statements import choose_things
 from litotes.data.wordings import HELD_OUT_WORDINGS
 from litotes.errors import UserError
-from litotes.evaluate.command import figures_table, progress_bars
+from litotes.evaluate.command import progress_bars
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Remembering
 from litotes.evaluate.files import suites_from_files
@@ -27,6 +27,7 @@ from litotes.evaluate.negation import Pairs
 from litotes.evaluate.results import result_record
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import Suite, run_suites
+from litotes.evaluate.table import figures_table
 from litotes.models.matcher import Matcher
 from litotes.train.recipes import Recipe
 

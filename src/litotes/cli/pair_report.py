@@ -8,9 +8,9 @@ from rich.console import Console
 
 from litotes.cli.pair_data import PairData
 from litotes.cli.train_vacsr import Settings
-from litotes.evaluate.command import figures_table
 from litotes.evaluate.plots import loss_curves, loss_terms
 from litotes.evaluate.report import Adaptation, write_comparison_report
+from litotes.evaluate.table import figures_table
 from litotes.evaluate.verdict import outcome
 from litotes.models.variational import AdapterConfig
 from litotes.objectives.diagnostics import PairDiagnostics, collapses

@@ -28,13 +28,13 @@ def run(settings: Settings) -> None:
     from rich.console import Console
 
     from litotes.errors import UserError
-    from litotes.evaluate.command import figures_table
     from litotes.evaluate.kept import kept_answers
     from litotes.evaluate.pages import singles
     from litotes.evaluate.published import published_record
     from litotes.evaluate.reading import read_results
     from litotes.evaluate.report import write_comparison_report
     from litotes.evaluate.sections import other_depths, require_same_questions
+    from litotes.evaluate.table import figures_table
     from litotes.places import require_file_place
 
     page, told = settings.output, settings.output.with_suffix(".json")

@@ -1,7 +1,7 @@
 """What ``litotes evaluate`` does: load, measure, print, write."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,24 +11,21 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
-from rich.table import Table
 
 from litotes.config import record as record_of
-from litotes.data.screening import Screening, headline, left_out_notes
+from litotes.data.screening import Screening
 from litotes.errors import UserError, together
 from litotes.evaluate.answers import Answer, Answers, answers_path, write_answers
 from litotes.evaluate.by_pairs import scored_by
 from litotes.evaluate.classification import Classification
-from litotes.evaluate.compare import Difference, Differences, differences
+from litotes.evaluate.compare import differences
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Encoder, Progress, Remembering, silent
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.reading import is_result, is_same_run
 from litotes.evaluate.results import file_name, heading, result_record, write_json
-from litotes.evaluate.rows import Cell
-from litotes.evaluate.sections import sections
 from litotes.evaluate.suite import Suite, run_suites
-from litotes.evaluate.verdict import outcome, significance
+from litotes.evaluate.table import print_record
 from litotes.models.features import image_features
 from litotes.models.loading import load_backbone, require_source
 from litotes.models.lora import load_adapter, require_adapter_files
@@ -37,8 +34,6 @@ from litotes.models.matcher import Matcher
 from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter, require_pair_adapter
 from litotes.models.pair_scores import PairScorer
 from litotes.places import require_file_place, require_folder_place
-
-_COLOURS = {"better": "green", "worse": "red"}
 
 
 def run(config: EvaluateConfig, progress: Progress = silent) -> dict[str, Any]:
@@ -197,63 +192,6 @@ def _answers_told(measured: Measured, path: Path) -> str:
     return f"every answer to {answers_path(path)}" + (f" (none are kept of {', '.join(without)})" if without else "")
 
 
-def print_record(record: Mapping[str, Any], screen: Console) -> None:
-    """A table of all figures of a record, beside those of its base where it holds them, and what must be known of it.
-
-    What the base and the adapted model differ in is said in words too.
-    """
-    records = {"base": record["base"], "adapted": record} if "base" in record else {"value": record}
-    without = f", {headline(record)}" if headline(record) else ""
-    title = f"{record['model']}, {record['pretrained']}, on {record['dataset']}{without}"
-    screen.print(figures_table(records, title, {"adapted": _differences(record)}))
-    if "base" in record:
-        found = _differences(record)
-        for sentence in outcome(record["suites"], record["base"]["suites"], found):
-            screen.print(sentence, highlight=False, markup=False)
-        for told in significance(records, {"adapted": found}):
-            screen.print(f"  {told.sentence}", highlight=False, markup=False)
-    for note in _notes_of_all(records):
-        screen.print(f"note: {note}", highlight=False, markup=False)
-
-
-def _differences(record: Mapping[str, Any]) -> Differences:
-    """What the record says that its model differs in from the base."""
-    return {
-        suite: [Difference(**{**part, "path": tuple(part["path"])}) for part in parts]
-        for suite, parts in record.get("differences", {}).items()
-    }
-
-
-def figures_table(
-    records: Mapping[str, Mapping[str, Any]], title: str, compared: Mapping[str, Differences] | None = None
-) -> Table:
-    """All figures by section, a column a model; of two or more, the last one's difference from the first.
-
-    ``compared``: as in ``sections``; the 95 % interval stands behind the difference.
-    """
-    table = Table(title=title, title_justify="left")
-    table.add_column("measure")
-    for label in records:
-        table.add_column(label, justify="right")
-    if len(records) > 1:
-        table.add_column("difference", justify="right")
-    for section in sections(records, compared):
-        table.add_section()
-        table.add_row(f"[bold]{section.title}[/bold]")
-        for row in section.rows:
-            last = row.cells[-1]
-            colour = _COLOURS.get(last.verdict, "default")
-            reach = f" ({last.reach})" if last.reach else ""
-            change = [f"[{colour}]{last.difference}[/{colour}]{reach}"] if len(records) > 1 else []
-            table.add_row(f"  {row.label}", *(cell.text if change else _alone(cell) for cell in row.cells), *change)
-    return table
-
-
-def _alone(cell: Cell) -> str:
-    """A figure with its interval, which has room where one model stands alone."""
-    return f"{cell.text} ({cell.interval})" if cell.interval else cell.text
-
-
 def require_device(device: str) -> None:
     """Refuse a device that torch does not have here."""
     try:
@@ -283,38 +221,6 @@ def progress_bars(screen: Console, heading: str = "") -> Iterator[Progress]:
                 before[what] = before.get(what, 0) + total
 
         yield show
-
-
-def _notes_of_all(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What is to be known of all models, and what of one of them with its name."""
-    found = {label: _notes(record) for label, record in records.items()}
-    common = [note for note in next(iter(found.values())) if all(note in notes for notes in found.values())]
-    return [*common, *(f"{label}: {note}" for label, notes in found.items() for note in notes if note not in common)]
-
-
-def _notes(record: Mapping[str, Any]) -> list[str]:
-    notes = [*left_out_notes(record), *record.get("model_notes", ())]
-    if record["captions_truncated"]:
-        notes.append(f"{record['captions_truncated']} captions were cut to {record['context_length']} tokens")
-    for name, result in record["suites"].items():
-        if result["task"] == "mcq" and result["ties"]:
-            first = 100 * result["total_if_ties_go_to_first"]
-            notes.append(f"{name}: {result['ties']} ties, counted as wrong; {first:.1f} % if the first of equals won")
-        notes += _foil_ties(name, result) if result["task"] == "foils" else []
-        notes += [f"{name}: {note}" for note in result.get("notes", ())]
-        if result.get("captions_without_words"):
-            notes.append(f"{name}: {result['captions_without_words']} captions without words, counted like any other")
-        if result.get("equal_names"):
-            notes.append(f"{name}: classes of one name cannot be told apart: {', '.join(result['equal_names'])}")
-    return notes
-
-
-def _foil_ties(name: str, result: Mapping[str, Any]) -> list[str]:
-    return [
-        f"{name}, {group}: {ties} ties, counted as wrong; {100 * result['if_ties_won'][group]:.1f} % if they were right"
-        for group, ties in result["ties"].items()
-        if ties
-    ]
 
 
 def _require_model(config: EvaluateConfig) -> None:
