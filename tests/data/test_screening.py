@@ -30,7 +30,7 @@ def test_exactly_the_whole_pictures_are_left_in_their_order_and_all_others_liste
     rows = range(len(files))
     assert set(names(files)) - set(names(screening.select("table", files, rows).pictures)) == SEEN_FROM_OUTSIDE
     seen = []
-    assert screening.look(Preprocess(32), workers, lambda *progress: seen.append(progress))
+    assert screening.look(Preprocess(32).square, workers, lambda *progress: seen.append(progress))
     assert seen[-1] == ("pictures checked", 9, 9)
     left = screening.select("table", files, rows)
     assert names(left.pictures) == list(GOOD)
@@ -61,7 +61,7 @@ def test_stop_names_the_first_one_and_says_how_many_more_are_seen_without_decodi
     assert "--broken-pictures skip" in error.value.do
     sound = ImageFiles(["cut.png", *GOOD], folder)
     assert len(Screening().select("table", sound, range(4)).rows) == 4  # found when it is decoded
-    assert not screening.look(Preprocess(32))
+    assert not screening.look(Preprocess(32).square)
 
 
 def test_rows_go_with_their_picture_and_a_picture_counts_once(folder):
@@ -70,7 +70,7 @@ def test_rows_go_with_their_picture_and_a_picture_counts_once(folder):
     screening = Screening("skip")
     screening.select("captions", files, image_of_row)
     screening.select("questions", ImageFiles(["../pictures/cut.png", "ok_a.jpg"], folder), [0, 1])
-    screening.look(Preprocess(32))
+    screening.look(Preprocess(32).square)
     left = screening.select("captions", files, image_of_row)
     assert (names(left.pictures), left.rows, left.image_of_row) == (["ok_b.png", "ok_a.jpg"], [0, 2, 4], [1, 0, 1])
     screening.select("questions", ImageFiles(["../pictures/cut.png", "ok_a.jpg"], folder), [0, 1])
@@ -103,10 +103,10 @@ def test_nothing_left_is_a_mistake(folder):
 
 def test_what_the_model_refuses_is_broken_too(folder, monkeypatch):
     Image.new("RGB", (4000, 1)).save(folder / "strip.png")
-    monkeypatch.setattr("litotes.backbones.preprocess.MAX_INTERMEDIATE_PIXELS", 10_000)
+    monkeypatch.setattr("litotes.backbones.square.MAX_INTERMEDIATE_PIXELS", 10_000)
     screening = Screening("skip")
     screening.select("table", ImageFiles(["strip.png", "ok_a.jpg"], folder), [0, 1])
-    assert screening.look(Preprocess(32))
+    assert screening.look(Preprocess(32).square)
     (one,) = screening.record()["left_out"]["broken"]
     assert one == {"picture": "strip.png", "reason": "a picture of 4000 x 1 pixels, which resizes to 32 x 128000"}
 
@@ -116,7 +116,7 @@ def test_a_bomb_is_refused_by_name_and_the_others_go_on(folder, monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100_000)
     screening = Screening("skip")
     screening.select("table", ImageFiles(["bomb.png", "ok_a.jpg"], folder), [0, 1])
-    screening.look(Preprocess(32))
+    screening.look(Preprocess(32).square)
     (one,) = screening.record()["left_out"]["broken"]
     assert one["picture"] == "bomb.png"
     assert "decompression bomb" in one["reason"]
@@ -132,5 +132,5 @@ def test_pictures_in_memory_are_whole():
     pictures = ArrayPictures(np.zeros((2, 4, 4, 3), dtype=np.uint8), ["a", "b"])
     screening = Screening("skip")
     assert screening.select("table", pictures, [1, 0]).pictures is pictures
-    assert not screening.look(Preprocess(32))
+    assert not screening.look(Preprocess(32).square)
     assert headline(screening.record()) == "" and left_out_notes(screening.record()) == []

@@ -1,30 +1,25 @@
 """Pictures to tensors with Pillow alone, in the order of the reference CLIP code."""
 
 import json
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from PIL import Image
 from torch import Tensor
 
-from litotes.backbones.deviations import DEVIATIONS, WIDE_MODES, deviate, ordered_deviations
-from litotes.backbones.squash import IMAGENET_MEAN, IMAGENET_STD, squashed
-from litotes.data.images import Pictures
+from litotes.backbones.deviations import DEVIATIONS, ordered_deviations
+from litotes.backbones.square import paper_square
+from litotes.backbones.squash import IMAGENET_MEAN, IMAGENET_STD, squash_square
 from litotes.errors import UserError
 
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
-MAX_INTERMEDIATE_PIXELS = 2**26
-"""Largest picture (pixels) between resizing and cropping: 64 Mpx, about 0.2 GB in RGB.
-
-At 224 pixels it allows sides up to about 1 : 1300; an everyday panorama is 1 : 10."""
-
 CONFIG_NAME = "preprocessor_config.json"
 _DO_WRITE = f"use a folder written by save_pretrained or save(), or correct its {CONFIG_NAME}"
 
@@ -70,22 +65,21 @@ class Preprocess:
 
     def __call__(self, picture: Image.Image) -> Float[Tensor, "3 size size"]:
         """Prepare one picture; see the class."""
-        try:
-            _require_whole(picture, self.size, self.mode)
-            pixels = self._square(deviate(picture, self.deviations)).div(255)
-        except UserError as error:
-            file = getattr(picture, "filename", "")
-            raise UserError(f"{file}: {error.got}" if file else error.got, error.expected, error.do) from error
+        return self.normalised(self.square(picture)[None])[0]
+
+    @property
+    def square(self) -> Callable[[Image.Image], Shaped[np.ndarray, "3 s s"]]:
+        """The first half, a picture -> red, green and blue in 0 .. 255, to be sent to other processes.
+
+        In paper mode these are whole numbers of 8 bits, a quarter of the memory, and making them loads no torch.
+        """
+        return partial(_SQUARES[self.mode], size=self.size, deviations=self.deviations)
+
+    def normalised(self, squares: Shaped[np.ndarray, "n 3 s s"]) -> Float[Tensor, "n 3 s s"]:
+        """The second half: (square / 255 - mean) / std of several, float32."""
         mean = torch.tensor(self.mean, dtype=torch.float32).view(3, 1, 1)
         std = torch.tensor(self.std, dtype=torch.float32).view(3, 1, 1)
-        return pixels.sub_(mean).div_(std).contiguous()
-
-    def _square(self, picture: Image.Image) -> Float[Tensor, "3 size size"]:
-        """Red, green and blue in 0 .. 255."""
-        if self.mode == "squash":
-            return squashed(_rgb(picture), self.size)
-        square = _rgb(_crop(_resize(picture, self.size), self.size))
-        return torch.from_numpy(np.array(square, dtype=np.uint8)).permute(2, 0, 1).to(torch.float32)
+        return torch.from_numpy(squares).to(torch.float32, copy=True).div_(255).sub_(mean).div_(std)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings under the names of a Hugging Face ``preprocessor_config.json``.
@@ -146,11 +140,7 @@ def pcmepp(size: int = 224) -> Preprocess:
     return Preprocess(size, IMAGENET_MEAN, IMAGENET_STD, mode="squash")
 
 
-def prepared(preprocess: Preprocess, pictures: Pictures, indices: Sequence[int]) -> Float[Tensor, "n 3 size size"]:
-    """The pictures at ``indices``, decoded and prepared, stacked. Here, where a process loads no model to do it."""
-    return torch.stack([preprocess(pictures[i]) for i in indices])
-
-
+_SQUARES: dict[str, Callable[..., np.ndarray]] = {"paper": paper_square, "squash": squash_square}
 _SIDE_KEYS = {"shortest_edge", "height", "width"}
 _COMMON = {"do_resize": True, "do_rescale": True, "do_normalize": True}
 _STEPS: dict[str, dict[str, Any]] = {
@@ -165,53 +155,6 @@ def _problem(size: int, mean: tuple[float, ...], std: tuple[float, ...], mode: s
     if len(mean) != 3 or len(std) != 3 or min(std) <= 0:
         return f"mean {mean!r}, std {std!r}"
     return "" if mode in _STEPS else f"preprocessing mode {mode!r}"
-
-
-def _longer(picture: Image.Image, size: int) -> int:
-    """The longer side once the shorter one is ``size``."""
-    return int(size * max(picture.size) / min(picture.size))
-
-
-def _require_whole(picture: Image.Image, size: int, mode: str) -> None:
-    """Refuse a picture without pixels, and one so long that resizing it would take gigabytes."""
-    width, height = picture.size
-    if min(width, height) < 1:
-        raise UserError(f"a picture of {width} x {height} pixels", "at least 1 x 1", "leave the picture out")
-    long = _longer(picture, size)
-    if mode == "paper" and size * long > MAX_INTERMEDIATE_PIXELS:
-        raise UserError(
-            f"a picture of {width} x {height} pixels, which resizes to {size} x {long}",
-            f"at most {MAX_INTERMEDIATE_PIXELS} pixels before the crop",
-            "crop the strip to a more even shape, or leave the picture out",
-        )
-
-
-def _resize(picture: Image.Image, size: int) -> Image.Image:
-    """Resize so that the shorter side is ``size``; nothing is touched when it is so already."""
-    long = _longer(picture, size)
-    wanted = (size, long) if picture.width <= picture.height else (long, size)
-    if wanted == picture.size:
-        return picture
-    return picture.resize(wanted, Image.Resampling.BICUBIC)
-
-
-def _crop(picture: Image.Image, size: int) -> Image.Image:
-    """Cut the centre square; Python's round (half to even) places it as the reference does."""
-    left = round((picture.width - size) / 2)
-    top = round((picture.height - size) / 2)
-    return picture.crop((left, top, left + size, top + size))
-
-
-def _rgb(square: Image.Image) -> Image.Image:
-    if square.mode in WIDE_MODES:
-        warnings.warn(
-            "a picture of more than 8 bits a channel is clipped to white or black, as the CLIP reference does; "
-            'the picture deviation "16bit" scales such pictures instead',
-            stacklevel=3,
-        )
-    if square.mode == "P" and "transparency" in square.info:
-        square = square.convert("RGBA")  # the same colours; Pillow warns of this palette on the straight way
-    return square.convert("RGB")
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """A picture squashed to a square without keeping its aspect ratio, as PCME++ reads pictures."""
 
+from collections.abc import Collection
+
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -7,10 +9,19 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import interpolate
 
+from litotes.backbones.deviations import deviate
+from litotes.backbones.square import errors_named, require_pixels, rgb
 from litotes.data.augment import crop_box
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
+
+
+def squash_square(picture: Image.Image, size: int, deviations: Collection[str] = ()) -> Float[np.ndarray, "3 s s"]:
+    """The whole picture as red, green and blue in 0 .. 255, float32; see ``squashed``."""
+    with errors_named(picture):
+        require_pixels(picture)
+        return squashed(rgb(deviate(picture, deviations)), size).numpy()
 
 
 def squashed(picture: Image.Image, size: int) -> Float[Tensor, "3 size size"]:

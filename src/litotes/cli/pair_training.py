@@ -65,7 +65,7 @@ def _run(settings: Settings, screen: Console) -> None:
     matcher = load_backbone(settings.model, device=settings.device, **where)
     matcher.workers = settings.workers
     with progress_bars(screen) as progress:
-        found = screening.look(matcher.preprocess, settings.workers, progress)
+        found = screening.look(matcher.preprocess.square, settings.workers, progress)
     data, loop, suite = _planned(settings, screening) if found else planned
     left_out = screening.record()
     if settings.adapter:

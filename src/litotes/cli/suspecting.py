@@ -43,7 +43,7 @@ def run_suspects(settings: Settings) -> None:
         load_adapter(matcher, settings.adapter, any_base=settings.any_base)
     model, _ = load_pair_adapter(settings.pair_adapter, matcher)
     with progress_bars(screen) as progress:
-        if screening.look(matcher.preprocess, settings.workers, progress):
+        if screening.look(matcher.preprocess.square, settings.workers, progress):
             data, places = read()
         for note in (*matcher.notes, *left_out_notes(screening.record())):
             screen.print(f"note: {note}", highlight=False, markup=False)

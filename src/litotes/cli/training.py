@@ -84,7 +84,7 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
         adapted_blocks(matcher.encoder, recipe.lora)  # refuses those that a tower lacks
     matcher.workers = settings.workers
     with progress_bars(screen) as progress:
-        found = screening.look(matcher.preprocess, settings.workers, progress)
+        found = screening.look(matcher.preprocess.square, settings.workers, progress)
     train_part, held, recipe, options, questions, warnings = (
         _planned(settings, recipe, screening, find_model) if found else planned
     )

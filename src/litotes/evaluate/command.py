@@ -75,7 +75,7 @@ def measure(
     _require_one_prompt(config, suites)
     matcher = _matcher(config, config.adapter)
     extra, scored = _by_pairs(config, matcher)
-    if screening.look(matcher.preprocess, config.workers, progress):
+    if screening.look(matcher.preprocess.square, config.workers, progress):
         suites = read()
     asked = scored(suites)
     if ready is not None:

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 import litotes
-from litotes.backbones.preprocess import Preprocess, prepared
+from litotes.backbones.preprocess import Preprocess
+from litotes.backbones.square import stacked
 from litotes.backbones.tokenizer import TextTokenizer, Truncation
 from litotes.data.images import Pictures
 from litotes.data.processes import in_processes
@@ -39,8 +41,8 @@ class Matcher:
     person should know of a model that was read from a file. ``rounded``: whether its weights were rounded like those of
     the reference loaders, ``file_sha256``: of the file that they came from; None where nobody checked or recorded it.
     ``workers``: processes that decode and prepare pictures for ``encode_images`` while the model computes; with 0, the
-    default, that is done in between. The embeddings are the same, bit by bit. Each call starts processes that load the
-    script which was started: its work must stand under ``if __name__ == "__main__"``.
+    default, that is done in between. The embeddings are the same, bit by bit. The processes stay for the next call
+    (``in_processes``). A class of pictures that is defined in the script which was started cannot be sent to them.
     ``similarity``: how its embeddings compare. ``mask_network``: SmartCLIP's, by its own names, which nothing here
     applies (``models.masking``); empty for all others.
     """
@@ -72,7 +74,7 @@ class Matcher:
 
     def pixels(self, pictures: Pictures, indices: Indices) -> Float[Tensor, "n c h w"]:
         """Preprocessed pictures, stacked."""
-        return prepared(self.preprocess, pictures, indices)
+        return self.preprocess.normalised(stacked(self.preprocess.square, pictures, indices))
 
     @torch.no_grad()
     def encode_images(
@@ -91,9 +93,9 @@ class Matcher:
         """Pixels in batches of ``size``; each is prepared in small parts, so that many processes have work."""
         batches = [_parts(wanted[i : i + size], PREPARED_AT_ONCE) for i in range(0, len(wanted), size)]
         every = [part for parts in batches for part in parts]
-        pixels = in_processes(partial(prepared, self.preprocess, pictures), every, self.workers)
+        squares = in_processes(partial(stacked, self.preprocess.square, pictures), every, self.workers)
         for parts in batches:
-            yield torch.cat(list(itertools.islice(pixels, len(parts))))
+            yield self.preprocess.normalised(np.concatenate(list(itertools.islice(squares, len(parts)))))
 
     @torch.no_grad()
     def encode_texts(self, texts: Sequence[str], batch_size: int = 256) -> Float[Tensor, "n d"]:

@@ -39,7 +39,7 @@ def pretrain_from_table(settings: PretrainConfig, say: Callable[[str], None] = p
     every = filled(table, *CAPTION)
     screening = Screening(settings.broken_pictures, settings.allow_missing)
     left = screening.select("train_data", files, range(len(files)))
-    if screening.look(Preprocess(settings.image_size), settings.workers):
+    if screening.look(Preprocess(settings.image_size).square, settings.workers):
         left = screening.select("train_data", files, range(len(files)))
     pictures, captions = left.pictures, left.of(every)
     for note in (*left_out_notes(screening.record()), batch_note(len(pictures), settings.batch_size)):
