@@ -105,11 +105,12 @@ def test_of_equal_results_the_one_with_answers_is_taken(tmp_path):
 @pytest.mark.parametrize(
     "content, found",
     [
-        ("", "Expecting value"),
+        ("", "an empty file"),
+        ("{", "Expecting property name"),
         ("[1]", "a list"),
         ("{}", "KeyError: 'suites'"),
         ('{"suites": {}}', "no suite in it"),
-        ('{"suites": {"a": {"split_sha256": "x", "task": "mcq", "n": NaN}}}', "NaN, which is no number"),
+        ('{"suites": {"a": {"split_sha256": "x", "task": "mcq", "n": NaN}}}', "NaN is not JSON"),
         ('{"suites": {"a": {"split_sha256": "x", "task": "other"}}}', "KeyError: 'other'"),
         ('{"models": [1]}', "AttributeError"),
         ("[" * 100_000, "recursion"),

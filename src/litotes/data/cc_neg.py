@@ -13,11 +13,11 @@ import torch
 
 from litotes.data.images import ImageFiles, sha256_of_file
 from litotes.data.quadruplets import Quadruplets, template_captions
-from litotes.data.tables import CAPTION, IMAGE, NEGATED, column, read_table
+from litotes.data.tables import CAPTION, IMAGE, NEGATED, Table, column, read_table
 from litotes.errors import UserError
 from litotes.places import require_file_place
 
-TEST_COUNT = 40_000
+TOTAL, TEST_COUNT = 228_246, 40_000
 """The last 40,000 of the 228,246 triples are CC-Neg's test split; training may use the others only."""
 
 PREFIX = "/workspace/datasets/cc3m/"
@@ -30,7 +30,7 @@ _DO_CONVERT = "download ccneg_preprocessed.pt again, or give a table with filepa
 
 
 def from_cc_neg(
-    source: str | Path,
+    source: str | Path | Table,
     images_root: str | Path,
     *,
     split: Split = "train",
@@ -43,10 +43,10 @@ def from_cc_neg(
     """Read quadruplets from CC-Neg: P its caption, N its negated caption, P' the caption in a template.
 
     ``source``: ``ccneg_preprocessed.pt``, converted once into a parquet table beside it, or a table made by
-    :func:`convert_cc_neg`. ``images_root``: the folder that stands for ``/workspace/datasets/cc3m``.
-    ``split``: "test" is the last ``test_count`` triples, "train" all before them. ``count``: draw that many
-    (the paper: 20,000 for training) before the pictures are looked for; None takes all. ``seed``: of that
-    draw and of the templates.
+    :func:`convert_cc_neg`; or what :func:`cc_neg_table` gives. ``images_root``: the folder that stands for
+    ``/workspace/datasets/cc3m``. ``split``: "test" is the last ``test_count`` triples, "train" all before them.
+    ``count``: draw that many (the paper: 20,000 for training) before the pictures are looked for; None takes all.
+    ``seed``: of that draw and of the templates.
 
     ``remove_commas``: "negated" deletes every comma from N only, as the published loaders do. That is a cue
     that gives the label away; it serves comparison with their numbers. "both" deletes them from P too.
@@ -55,8 +55,7 @@ def from_cc_neg(
     a ``count`` larger than the split, and on more missing pictures than ``allow_missing``. Source: the data set's own
     loaders.
     """
-    path = Path(source)
-    table = read_table(_converted(path) if path.suffix.lower() in (".pt", ".pth") else path)
+    table = source if isinstance(source, Table) else cc_neg_table(source)
     total = len(table.rows)
     if total <= test_count:
         raise UserError(f"{total} triples in {table.path}", f"more than {test_count}", "use the whole file")
@@ -67,6 +66,12 @@ def from_cc_neg(
     positive = tuple(_commas(captions[i], remove_commas == "both") for i in chosen)
     pictures = ImageFiles([paths[i] for i in chosen], images_root, allow_missing=allow_missing)
     return Quadruplets(pictures, positive, tuple(template_captions(positive, seed)), negated)
+
+
+def cc_neg_table(source: str | Path) -> Table:
+    """All triples as a table, see :func:`from_cc_neg`, whose errors for a file are those here."""
+    path = Path(source)
+    return read_table(_converted(path) if path.suffix.lower() in (".pt", ".pth") else path)
 
 
 def convert_cc_neg(source: str | Path, out: str | Path) -> Path:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from litotes.data.tables import IMAGE, column, filled, read_json, read_table
+from litotes.data.karpathy import of_kind, sentences, test_split
+from litotes.data.tables import IMAGE, column, filled, read_table
 from litotes.errors import UserError
 
-SPLIT = "test"
 _CaptionRow = tuple[str, int, int, str]
 
 
@@ -49,31 +49,14 @@ def read_coco_captions(path: Path) -> CocoCaptions:
 
 
 def _of_json(path: Path) -> Iterator[_CaptionRow]:
-    content = read_json(path)
-    images = content.get("images") if isinstance(content, dict) else None
-    chosen = [image for image in images or () if isinstance(image, dict) and image.get("split") == SPLIT]
-    if not chosen:
-        raise UserError(
-            f"{path}: no images of the split {SPLIT!r}", "Karpathy's dataset_coco.json", "name that file, or a table"
-        )
-    for number, image in enumerate(chosen, start=1):
-        try:
-            folder, name = (_as(image[key], str) for key in ("filepath", "filename"))
-            identity = _as(image["cocoid"], int)
-            sentences = [(_as(s["sentid"], int), _as(s["raw"], str)) for s in _as(image["sentences"], list)]
-        except (KeyError, TypeError) as error:
-            raise UserError(
-                f"{path}: picture {number} of the split {SPLIT!r}: {type(error).__name__} {error}",
-                "cocoid, filepath, filename and sentences with sentid and raw, as dataset_coco.json has them",
-                "take the file anew",
-            ) from error
-        yield from ((f"{folder}/{name}", identity, caption, text) for caption, text in sentences)
+    for rows in test_split(path, "dataset_coco.json", _rows):
+        yield from rows
 
 
-def _as(value: Any, kind: type) -> Any:  # noqa: ANN401 (a part of a JSON document)
-    if type(value) is not kind:
-        raise TypeError(f"{value!r:.60} is no {kind.__name__}")
-    return value
+def _rows(image: dict[str, Any]) -> list[_CaptionRow]:
+    name = f"{of_kind(image['filepath'], str)}/{of_kind(image['filename'], str)}"
+    identity = of_kind(image["cocoid"], int)
+    return [(name, identity, of_kind(s["sentid"], int), of_kind(s["raw"], str)) for s in sentences(image)]
 
 
 def _of_table(path: Path) -> Iterator[_CaptionRow]:

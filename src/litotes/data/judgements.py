@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from litotes.data.arrays import read_whole_numbers
 from litotes.errors import UserError
 
 FOLDS = 5
@@ -90,13 +91,8 @@ _DIRECTIONS = ("image_to_caption", "caption_to_image")
 
 
 def _read_ids(path: Path) -> tuple[int, ...]:
-    try:
-        ids = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise UserError(f"{path} cannot be read: {error}", "NumPy's form, whole numbers", "take it anew") from error
-    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
-        raise UserError(f"{path} holds no row of whole numbers", "one caption id after the other", "take it anew")
-    if len(ids) % FOLDS or len(np.unique(ids)) < len(ids):
+    ids = read_whole_numbers(path, "the caption ids")
+    if not len(ids) or len(ids) % FOLDS or len(np.unique(ids)) < len(ids):
         raise UserError(f"{path} holds {len(ids)} ids", f"different ids in {FOLDS} equal folds", "take it anew")
     return tuple(ids.tolist())
 

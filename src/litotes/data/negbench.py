@@ -117,11 +117,15 @@ def read_retrieval(path: str | Path) -> RetrievalCaptions:
     else:
         cells = _caption_cells(table, column(table, "captions"))
     paths = column(table, *IMAGE)
-    position = {name: i for i, name in enumerate(dict.fromkeys(paths))}
+    return captions_of_rows((name, text) for name, cell in zip(paths, cells, strict=True) for text in cell)
+
+
+def captions_of_rows(rows: Iterable[tuple[str, str]]) -> RetrievalCaptions:
+    """Captions from rows of picture path and caption; rows of one path belong to one picture, wherever they stand."""
+    pairs = list(rows)
+    position = {name: i for i, name in enumerate(dict.fromkeys(name for name, _ in pairs))}
     return RetrievalCaptions(
-        tuple(position),
-        tuple(text for cell in cells for text in cell),
-        tuple(position[name] for name, cell in zip(paths, cells, strict=True) for _ in cell),
+        tuple(position), tuple(text for _, text in pairs), tuple(position[name] for name, _ in pairs)
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 from numpy.typing import ArrayLike
 
+from litotes.data.arrays import read_whole_numbers
 from litotes.errors import UserError
 from litotes.places import write_whole
 
@@ -123,15 +124,7 @@ def load_noise(path: Path, *, captions: int, images: int, sha256: str = "") -> O
 
     Errors: no such file, none of these files, another number of captions, a picture that is not there, another hash.
     """
-    try:
-        array = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise UserError(got=f"no file {path}", expected="a .npy of the noise", do="check the path") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise _unfit(path, f"no plain .npy ({error})") from error
-    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
-        found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "an archive of arrays"
-        raise _unfit(path, found)
+    array = read_whole_numbers(path, "the picture of each caption")
     if len(array) != captions:
         raise UserError(
             got=f"{path} with {len(array):,} captions",
@@ -152,14 +145,6 @@ def load_noise(path: Path, *, captions: int, images: int, sha256: str = "") -> O
             do="take the file of the run that is to be repeated",
         )
     return noisy
-
-
-def _unfit(path: Path, found: str) -> UserError:
-    return UserError(
-        got=f"{path}: {found}",
-        expected="one row of whole numbers, the picture of each caption",
-        do="save it with numpy.save(path, indices)",
-    )
 
 
 def _owners(values: ArrayLike, what: str) -> Owners:

@@ -79,16 +79,25 @@ def read_table(path: str | Path) -> Table:
     return table
 
 
-def read_json(path: Path) -> Any:  # noqa: ANN401 (whatever the document holds)
+def read_json(path: Path, expected: str = "one JSON document, each key once", do: str = "correct the file") -> Any:  # noqa: ANN401 (whatever the document holds)
     """One JSON document, strictly: UTF-8, no key twice in one object, no NaN.
 
-    Errors: :class:`UserError` with the file and the reason, as for a table.
+    Errors: :class:`UserError` with the file and the reason, as for a table, and what to do about it.
     """
     text = _decode(path)
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=once_each, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: {error}", "one JSON document, each key once", "correct the file") from error
+        raise UserError(f"{path}: {error}", expected, do) from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text in UTF-8, without their ends (line feed, or carriage return and line feed); at least one.
+
+    No other character ends a line, and nothing else is taken off. Errors: :class:`UserError`, as for a table.
+    """
+    lines = [line.removesuffix("\r") for line in _decode(path).split("\n")]
+    return lines[:-1] if not lines[-1] else lines
 
 
 def title_of(table: Table, *names: str) -> str | None:
@@ -140,9 +149,9 @@ def listed(items: Sequence[object], shown: int = 10) -> str:
 
 def _check_file(path: Path) -> None:
     if not path.is_file():
-        raise UserError(f"no file {path}", "a table", "check the path")
+        raise UserError(f"no file {path}", "the path of a file", "check the path")
     if path.stat().st_size == 0:
-        raise UserError(f"{path} is an empty file", "a header and at least one row", "write the table anew")
+        raise UserError(f"{path} is an empty file", "a file with something in it", "write or take it anew")
 
 
 def _decode(path: Path) -> str:
@@ -256,7 +265,7 @@ def _read_json_lines(path: Path, text: str) -> tuple[tuple[str, ...], list[dict[
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     wanted = "one JSON object a line, each key once"
     try:
-        record = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
+        record = json.loads(line, object_pairs_hook=once_each, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}, line {number}: {error}", wanted, "correct the line") from error
     if not isinstance(record, dict) or not record:
@@ -264,14 +273,16 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     return record
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, from json's own hook. Errors: ValueError for a key that stands twice."""
     record = dict(pairs)
     if len(record) != len(pairs):
         raise ValueError("a key stands twice in one object")
     return record
 
 
-def _no_constant(name: str) -> NoReturn:
+def no_constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python's reader takes (ValueError)."""
     raise ValueError(f"{name} is not JSON")
 
 

@@ -20,6 +20,7 @@ def scored_by(suites: Sequence[Suite], scorer: PairScorer) -> list[Suite]:
         assert isinstance(suite, Retrieval | MultipleChoice)
         scored.append(replace(suite, scorer=scorer))
         if isinstance(suite, Retrieval):
-            name = "selective" + suite.name.removeprefix("retrieval")
+            tail = suite.name.removeprefix("retrieval") if suite.name.startswith("retrieval") else f"_{suite.name}"
+            name = f"selective{tail}"
             scored.append(SelectiveRetrieval(name, suite.pictures, suite.captions, suite.image_of_caption, scorer))
     return scored

@@ -7,7 +7,10 @@ from typing import Literal
 from litotes.config import flag, require_numbers
 from litotes.errors import UserError
 
-_BY_PAIRS = ("mcq", "retrieval", "retrieval_neg")
+NAMED = ("flickr30k", "flickr30k_31k", "urban1k", "sharegpt4v_1k")
+"""Suites that are a retrieval protocol with a name."""
+
+_BY_PAIRS = ("mcq", "retrieval", "retrieval_neg", *NAMED)
 """Suites that an adapter of pairs can score."""
 
 
@@ -35,6 +38,12 @@ class EvaluateConfig:
     retrieval: captions in NegBench's columns (filepath, captions) or one a row (filepath, caption); or a folder of
         pictures, each with its captions, one a line, in a .txt of the same name.
     negated_retrieval: the same with negated captions, reported under their own names.
+    flickr30k: Flickr30k's 1K test split: Karpathy's dataset_flickr30k.json, ALBEF's flickr30k_test.json or
+        CLIP_benchmark's flickr30k_test_karpathy.txt; the pictures in flickr30k-images beside it.
+    flickr30k_31k: all of Flickr30k at once, 31,783 pictures, as LongCLIP measures: results_20130124.token; other
+        figures than those of the 1K test split.
+    urban1k: the folder Urban1k, with image/N.jpg and caption/N.txt.
+    sharegpt4v_1k: ShareGPT4V's share-captioner_coco_lcs_sam_1246k_1107.json, of which the first 1,000 are asked.
     coco: Karpathy's dataset_coco.json, or a table (filepath, image_id, caption_id, caption): retrieval on COCO's test
         set by all its judges (5K, 1K with RSUM, CxC, ECCV Caption), for which every picture must be there.
     coco_judgements: folder of their judgements, eccv_caption/data; by default that of the installed package
@@ -56,7 +65,7 @@ class EvaluateConfig:
         class folders and the caption alone for a table.
     ks: ranks at which recall is counted.
     dataset: name of the data in the result's keys; by default the folder of the first file, in the order of
-        --choice, --retrieval and so on in this help.
+        --choice, --retrieval and so on in this help (of a protocol with a name, such as --flickr30k, that name).
     output: JSON file of the result, beside which every answer is written as NAME.answers.jsonl; by default
         DATASET_base_MODEL_en_TASK.json in the current folder, with the adapter's name for base. A file that is there
         is replaced only by the same models' result on the same questions.
@@ -82,6 +91,10 @@ class EvaluateConfig:
     choice: Path | None = None
     retrieval: Path | None = None
     negated_retrieval: Path | None = None
+    flickr30k: Path | None = None
+    flickr30k_31k: Path | None = None
+    urban1k: Path | None = None
+    sharegpt4v_1k: Path | None = None
     coco: Path | None = None
     coco_judgements: Path | None = None
     classification: Path | None = None
@@ -110,8 +123,8 @@ class EvaluateConfig:
         if not self.files:
             raise UserError(
                 got="nothing to evaluate",
-                expected="one or more of --choice, --retrieval, --negated-retrieval, --coco, --classification, "
-                "--valse, --sugarcrepe, --negrefcocog, --cc-neg",
+                expected="one or more of --choice, --retrieval, --negated-retrieval, --flickr30k, --flickr30k-31k, "
+                "--urban1k, --sharegpt4v-1k, --coco, --classification, --valse, --sugarcrepe, --negrefcocog, --cc-neg",
                 do="name a file of questions or captions, or a folder of class folders",
             )
         if not self.ks or min(self.ks) < 1 or len(set(self.ks)) < len(self.ks):
@@ -144,7 +157,7 @@ class EvaluateConfig:
         if self.pair_adapter and by_cosine:
             raise UserError(
                 got=f"--pair-adapter with {', '.join(by_cosine)}",
-                expected="--retrieval, --negated-retrieval and --choice, which an adapter of pairs can score",
+                expected="multiple choice and retrieval, which an adapter of pairs can score",
                 do="evaluate the others without --pair-adapter",
             )
 
@@ -160,6 +173,7 @@ class EvaluateConfig:
             "mcq": self.choice,
             "retrieval": self.retrieval,
             "retrieval_neg": self.negated_retrieval,
+            **{name: getattr(self, name) for name in NAMED},
             "coco": self.coco,
             "classification": self.classification,
             "valse": self.valse,
@@ -171,6 +185,7 @@ class EvaluateConfig:
 
     @property
     def dataset_name(self) -> str:
-        """``dataset``, or the name of the folder that holds the first input."""
-        first = next(iter(self.files.values())).absolute()
-        return self.dataset or (first if first.is_dir() else first.parent).name
+        """``dataset``, or the first input's name, of a named protocol, or that of the folder that holds it."""
+        name, path = next(iter(self.files.items()))
+        place = path.absolute()
+        return self.dataset or (name if name in NAMED else (place if place.is_dir() else place.parent).name)

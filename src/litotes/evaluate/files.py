@@ -24,6 +24,7 @@ from litotes.evaluate.coco import coco_suite
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.foil_files import cc_neg_suite, negrefcocog_suite, sugarcrepe_suite, valse_suite
 from litotes.evaluate.negation import MultipleChoice
+from litotes.evaluate.protocols import PROTOCOLS, protocol_suite
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import Suite
 
@@ -49,6 +50,7 @@ def suites_from_files(config: EvaluateConfig, screening: Screening | None = None
         "mcq": choice_suite,
         "retrieval": retrieval_suite,
         "retrieval_neg": negated_retrieval_suite,
+        **{name: partial(protocol_suite, name) for name in PROTOCOLS},
         "coco": coco_suite,
         "classification": classification_suite,
         "valse": valse_suite,
@@ -58,7 +60,7 @@ def suites_from_files(config: EvaluateConfig, screening: Screening | None = None
     }
     if (
         (config.images_root or config.strip_prefix)
-        and config.files.keys() <= {"classification", "retrieval", "retrieval_neg"}
+        and config.files.keys() <= {"classification", "retrieval", "retrieval_neg", "urban1k"}
         and all(path.is_dir() for path in config.files.values())
     ):
         raise UserError(

@@ -10,6 +10,7 @@ from torch import Tensor
 from litotes.data.images import Pictures
 from litotes.errors import UserError
 from litotes.evaluate.answers import Answer, choices, pictured
+from litotes.evaluate.counts import Source, told_of
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.suite import (
     Identity,
@@ -35,8 +36,9 @@ class Foils(Suite):
 
     ``image_of_item`` [n]: index into ``pictures``. ``captions``, ``foils`` [n]: the true and the false text.
     ``groups``: by name, the items that are counted together; they may overlap. ``averaged``: whether the groups are
-    splits of one benchmark, whose averages mean something. ``run`` gives ``benchmark``, the name, the keys of
-    ``counted`` and ``answers``. Guessing gives 0.5, a constant 0.
+    splits of one benchmark, whose averages mean something. ``source``: whose file it is, where that is known. ``run``
+    gives ``benchmark``, the name, what ``source`` tells, the keys of ``counted`` and ``answers``. Guessing gives 0.5,
+    a constant 0.
 
     Errors: lists of unequal length, an item or picture out of range, no group.
     """
@@ -48,6 +50,7 @@ class Foils(Suite):
     foils: Sequence[str]
     groups: Groups
     averaged: bool = False
+    source: Source | None = None
     task = "foils"
 
     def __post_init__(self) -> None:
@@ -68,6 +71,7 @@ class Foils(Suite):
         texts = [list(pair) for pair in zip(self.captions, self.foils, strict=True)]
         return {
             "benchmark": self.name,
+            **told_of(self.source),
             **counted(above, below, self.groups, averaged=self.averaged),
             "answers": _answers(above, below, _asked(self.pictures, self.image_of_item, texts, self.groups)),
         }
@@ -94,6 +98,7 @@ class Rewordings(Suite):
     rewordings: Sequence[str]
     foils: Sequence[str]
     groups: Groups
+    source: Source | None = None
     task = "foils"
 
     def __post_init__(self) -> None:
@@ -125,6 +130,7 @@ class Rewordings(Suite):
         itt, tot = (_asked(self.pictures, self.image_of_item, texts, self.groups, of) for of in ("ITT", "TOT"))
         return {
             "benchmark": self.name,
+            **told_of(self.source),
             **{key: _merged(value, by_text[key]) for key, value in by_image.items()},
             "answers": _answers(true, untrue, itt) + _answers(same, nearest, tot),
         }
@@ -143,6 +149,7 @@ class Boxes(Suite):
     name: str
     parts: Pictures
     phrases: Sequence[str]
+    source: Source | None = None
     task = "foils"
 
     def __post_init__(self) -> None:
@@ -163,6 +170,7 @@ class Boxes(Suite):
         asked = _asked(self.parts, range(n), [[phrase] for phrase in self.phrases], everything)
         return {
             "benchmark": self.name,
+            **told_of(self.source),
             **counted(above, below, everything),
             "answers": _answers(above, below, asked),
         }

@@ -61,6 +61,7 @@ def _retrieval(name: str, result: Record) -> tuple[str, str, list[Measure]]:
         gap.append(Measure("Gap to plain captions: rSum", ("gap", "rsum"), "rsum gap", summed=("gap", "i2t")))
         note += " The gap is what the denial costs: negated less plain captions of the same pictures."
     title = "Retrieval with negated captions" if result["negated"] else "Retrieval"
+    name = result.get("protocol", name)
     return _titled(title, name, "retrieval_neg" if result["negated"] else "retrieval"), note, [*rows, total, *gap]
 
 

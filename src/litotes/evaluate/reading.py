@@ -1,14 +1,16 @@
 """Result files, read again."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
+from litotes.data.tables import read_json
 from litotes.errors import UserError
 from litotes.evaluate.sections import sections
 
 MAX_BYTES = 1 << 28
+_RESULT = "the JSON that litotes evaluate writes, or the report.json of litotes train"
+_DO = "name a result file, or measure again"
 
 
 class Found(NamedTuple):
@@ -133,28 +135,18 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise _no_result(path, f"{path.stat().st_size:,} bytes")
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError:
         raise UserError(
             got=f"no file {path}", expected="a result of litotes evaluate or train", do="check the path"
         ) from None
-    except (ValueError, RecursionError) as error:
-        raise _no_result(path, str(error)) from error
+    content = read_json(path, _RESULT, _DO)
     if not isinstance(content, Mapping):
         raise _no_result(path, f"a {type(content).__name__}")
     return dict(content)
 
 
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word}, which is no number")
-
-
 def _no_result(path: Path, found: str) -> UserError:
-    return UserError(
-        got=f"{path}: {found}",
-        expected="the JSON that litotes evaluate writes, or the report.json of litotes train",
-        do="name a result file, or measure again",
-    )
+    return UserError(f"{path}: {found}", _RESULT, _DO)
 
 
 _ADAPTERS = {"adapter", "pair_adapter"}

@@ -26,12 +26,12 @@ def result_record(
     controls; None where nothing is drawn),
     ``split_sha256`` (of the suite; of several, SHA-256 over their sorted names and hashes), ``n_images`` (each
     picture set counted once), ``n_texts``, ``n_skipped``, ``captions_truncated``, ``wall_s``; and ``suites``, the full
-    result of each, with ``file`` for whether it is a published one. Where plain and negated captions of the same
-    pictures were searched, as many of both, the latter's result has ``gap``: its recalls and rSum less the former's.
-    ``extra`` is added on top and may overwrite.
+    result of each, with ``file`` for whether it is a published one, by its hash where a suite does not tell itself.
+    Where plain and negated captions of the same pictures were searched, as many of both, the latter's result has
+    ``gap``: its recalls and rSum less the former's. ``extra`` is added on top and may overwrite.
     """
     suites: dict[str, dict[str, Any]] = {
-        name: {**result, "file": recognise(str(result["split_sha256"]))} for name, result in results.items()
+        name: {"file": recognise(str(result["split_sha256"])), **result} for name, result in results.items()
     }
     _add_gap(suites)
     provenance = matcher.provenance()

@@ -7,6 +7,7 @@ from typing import Any, final
 from litotes.data.images import Pictures
 from litotes.data.tables import is_blank
 from litotes.evaluate.answers import searches
+from litotes.evaluate.counts import Source, told_of
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.suite import (
     Identity,
@@ -32,7 +33,8 @@ class Retrieval(Suite):
 
     ``captions`` [texts] and ``image_of_caption`` [texts]: index into ``pictures``; captions of a picture may stand
     anywhere. ``ks``: the ranks asked. ``negated``: whether the captions are negated ones (NegBench's Retrieval-Neg:
-    the same measure, reported under its own names).
+    the same measure, reported under its own names). ``protocol``, ``source``: of a named protocol
+    (``evaluate.protocols``), its name and whose file it is.
 
     ``run`` gives ``i2t`` and ``t2i`` by K (keys are strings), ``rsum`` in percent (600 at most for three K),
     ``median_rank`` both ways, ``n_images_with_captions``, ``captions_without_words`` (queries like any other) and
@@ -48,6 +50,8 @@ class Retrieval(Suite):
     ks: Sequence[int] = (1, 5, 10)
     negated: bool = False
     scorer: PairScorer | None = None
+    protocol: str = ""
+    source: Source | None = None
     task = "zeroshot_retrieval"
 
     def __post_init__(self) -> None:
@@ -78,6 +82,8 @@ class Retrieval(Suite):
             "median_rank": {"i2t": median_rank(found.image_to_text), "t2i": median_rank(found.text_to_image)},
             "n_images_with_captions": len(set(self.image_of_caption)),
             "captions_without_words": sum(map(is_blank, self.captions)),
+            **({"protocol": self.protocol} if self.protocol else {}),
+            **told_of(self.source),
             "answers": searches(found.image_to_text, self._picture_queries())
             + searches(found.text_to_image, self._caption_queries()),
         }
