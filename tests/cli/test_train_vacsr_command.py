@@ -2,7 +2,7 @@
 
 import csv
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import get_type_hints
 
 import numpy as np
@@ -27,6 +27,7 @@ from litotes.models.pair_scores import PairScorer
 from litotes.models.variational import AdapterConfig
 from litotes.objectives.diagnostics import PairDiagnostics
 from litotes.objectives.vacsr import VacsrConfig
+from litotes.train.backbone_pairs import RECIPE
 from litotes.train.journal import read_journal
 from litotes.train.pairs import FrozenPairs
 from tiny import tiny_model
@@ -425,7 +426,7 @@ def test_an_index_for_the_whole_table_is_refused_with_the_way_out(train, tmp_pat
 def test_every_setting_of_adapter_and_loss_is_an_option_with_the_same_default_and_choices():
     hints = get_type_hints(Settings)
     for config, skipped, other in (
-        (AdapterConfig, {"features"}, {"temperature": "gumbel_temperature"}),
+        (AdapterConfig, {"features"}, {"temperature": "gumbel_temperature", "choice": "gumbel_choice"}),
         (VacsrConfig, set(), {}),
     ):
         kinds = get_type_hints(config)
@@ -452,17 +453,60 @@ def test_the_loop_is_as_the_options_say():
     assert loop_of(settings("--steps", "900", "--warmup", "0"), 100).warmup == 0
 
 
+def recipe_files(pytestconfig):
+    return sorted((pytestconfig.rootpath / "configs" / "vacsr").iterdir())
+
+
+def head_of(file):
+    return [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+
+
 def test_every_recipe_file_loads_names_its_own_command_and_says_what_to_expect(pytestconfig):
-    files = sorted((pytestconfig.rootpath / "configs" / "vacsr").iterdir())
-    assert len(files) == 6
+    files = recipe_files(pytestconfig)
+    assert len(files) == 19
     for file in files:
         found = settings("--config", str(file))
         method, loop = method_of(found, 512), loop_of(found, 100_000)
         assert method.method == found.method
         assert loop.lr == found.lr
-        head = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+        head = head_of(file)
         assert f"litotes train vacsr --config configs/vacsr/{file.name} " in " ".join(head)
         assert any(line.startswith("# expected  ") for line in head)
+
+
+# Of each file of the paper's rows: what it changes in coco-b32.toml, and a figure that stands in its head.
+PAPER = {
+    "coco-b32": ({}, "541.4"),
+    "coco-b16": ({}, "551.8"),
+    "coco-b32-noise20": ({"noise_ratio": 0.2}, "539.0"),
+    "coco-b32-noise50": ({"noise_ratio": 0.5}, "534.2"),
+    "coco-b32-sigmoid": ({"method": "sigmoid", "scorer": "cosine"}, "537.0"),
+    "coco-b32-no-kl": ({"kl_weight": 0.0}, "40.1"),
+    "coco-b32-no-sigmoid": ({"variance": "exp"}, "40.1"),
+    "coco-b32-no-sigma": ({"sigma_positive_weight": 0.0, "sigma_negative_weight": 0.0}, "39.8"),
+    "coco-b32-k1": ({"components": 1}, "39.6"),
+    "coco-b32-k3": ({"components": 3}, "not at hand"),
+    "coco-b32-k4": ({"components": 4}, "not at hand"),
+    "coco-b32-nh2": ({"hard_negatives": 2}, "not at hand"),
+    "coco-b32-nh4": ({"hard_negatives": 4}, "not at hand"),
+}
+
+
+def test_the_files_of_the_papers_rows_are_its_recipe_changed_in_one_thing_and_headed_with_its_figure(pytestconfig):
+    files = {file.stem: file for file in recipe_files(pytestconfig) if file.name.startswith("coco-")}
+    assert files.keys() == PAPER.keys()
+    first = vars(settings("--config", str(files["coco-b32"])))
+    for name, (change, figure) in PAPER.items():
+        found = settings("--config", str(files[name]))
+        assert {key: value for key, value in vars(found).items() if value != first[key]} == change, name
+        head = head_of(files[name])
+        start = next(number for number, line in enumerate(head) if line.startswith("# expected  "))
+        assert figure in " ".join(head[start:]), name
+        loop = loop_of(found, 566_435)
+        assert loop == replace(RECIPE, save_every=4426), name
+        assert (method_of(found, found.dimension).adapter.features, found.select) == (1024, "validation")
+    model = next(line for line in head_of(files["coco-b16"]) if line.startswith("# model"))
+    assert "clip-vit-base-patch16" in model
 
 
 def test_the_files_of_noise_and_controls_differ_from_the_first_in_that_alone(pytestconfig):

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from litotes.cli.pair_data import PairData
+from litotes.cli.pair_settings import augmentation_of
 from litotes.cli.train_vacsr import Settings
+from litotes.data.augment import UNCHANGED
 from litotes.evaluate.plots import loss_curves, loss_terms
 from litotes.evaluate.report import Adaptation, write_comparison_report
 from litotes.evaluate.table import figures_table
@@ -18,6 +20,7 @@ from litotes.objectives.vacsr import VacsrConfig, VacsrTerms
 from litotes.train.journal import read_journal
 from litotes.train.loop import LoopConfig, total_steps
 from litotes.train.pair_objectives import PairMethod
+from litotes.train.plan import batch_sizes
 
 Records = Mapping[str, Mapping[str, Any]]
 RUN = "run"
@@ -36,21 +39,26 @@ _DOUBTS = {
 
 
 class Trained(NamedTuple):
-    """What was trained, on what and how, for the page."""
+    """What was trained, on what and how, for the page.
+
+    parameters: of the model of pair scores. groups: the trained weights by rate, as of ``optim.listing``.
+    """
 
     data: PairData
     loop: LoopConfig
     method: PairMethod
     parameters: int
+    groups: Sequence[Mapping[str, Any]] = ()
 
 
-def opening(trained: Trained) -> str:
+def opening(trained: Trained, settings: Settings) -> str:
     """What is about to be done, in a few lines."""
     data, method = trained.data, trained.method
     lines = [
         f"{len(data.training):,} captions of {len(data.training.pictures):,} pictures to train on, "
         f"{len(data.held):,} of {len(data.held.pictures):,} held out",
-        f"{method.method} on {_IN_WORDS[method.kind]}: {trained.parameters:,} weights",
+        f"{method.method} on {_IN_WORDS[method.kind]}: {trained.parameters:,} weights"
+        + (f", and both towers, their tokens pooled into {settings.dimension:,} numbers" if settings.full else ""),
     ]
     return "\n".join([*lines, *([f"noise: {_noise_in_words(data.noise)}"] if data.noise else [])])
 
@@ -66,6 +74,18 @@ def signs(state: PairDiagnostics | None) -> list[str]:
             "they saturate, and what lies beyond is not told apart."
         )
     return told
+
+
+def rest_note(trained: Trained, settings: Settings) -> str:
+    """What a reader must know of a run that ends before its picture tower wakes; "" of any other."""
+    loop, examples = trained.loop, len(trained.data.training)
+    resting = settings.frozen_epochs * len(batch_sizes(examples, loop.batch_size, loop.drop_last))
+    if not settings.full or total_steps(examples, loop) > resting:
+        return ""
+    return (
+        f"The picture tower does not move: it rests for {resting:,} steps (--frozen-epochs {settings.frozen_epochs}), "
+        f"and the run has {total_steps(examples, loop):,}."
+    )
 
 
 def selection_notes(settings: Settings) -> list[str]:
@@ -103,11 +123,13 @@ def show(records: Records, notes: Sequence[str], screen: Console) -> None:
 
 
 def _facts(after: Mapping[str, Any], trained: Trained, settings: Settings) -> list[tuple[str, str]]:
-    data, loop, method, parameters = trained
+    data, loop, method, parameters, _ = trained
     steps = total_steps(len(data.training), loop)
     return [
-        ("Method", f"{method.method} on {_IN_WORDS[method.kind]}, on the features of the frozen model"),
+        ("Method", f"{method.method} on {_IN_WORDS[method.kind]}, "
+                   + ("trained with the backbone" if settings.full else "on the features of the frozen model")),
         ("What is trained", f"{parameters:,} weights{_other_than_default(method.adapter, AdapterConfig())}"),
+        *(_backbone(trained, settings) if settings.full else []),
         *([("Loss", _loss(method.vacsr))] if method.method == "vacsr" else []),
         ("Steps", f"{steps:,}, {steps * min(loop.batch_size, len(data.training)) / len(data.training):.3g} passes over "
                   f"the data; kept: step {after['kept']['step']:,}"),
@@ -120,6 +142,36 @@ def _facts(after: Mapping[str, Any], trained: Trained, settings: Settings) -> li
         ("Noise", f"{_noise_in_words(data.noise)}; SHA-256 {data.noise['noise_sha256']}" if data.noise else "none"),
         ("Seed", str(settings.seed)),
     ]  # fmt: skip
+
+
+def _backbone(trained: Trained, settings: Settings) -> list[tuple[str, str]]:
+    """What is told of a backbone that was trained."""
+    numbers = sum(row["numbers"] for row in trained.groups) - trained.parameters
+    passes = "pass" if settings.frozen_epochs == 1 else f"{settings.frozen_epochs} passes"
+    rest = f"; the picture tower at rest in the first {passes}" if settings.frozen_epochs else ""
+    ramp = ", then the loss raised over one pass" if trained.loop.ramp_epoch else ""
+    pictures = {
+        "pcmepp": "squashed to a square, ImageNet's mean and deviation, as in PCME++",
+        "model": "as the model prepares them",
+    }
+    return [
+        ("The backbone", f"{numbers:,} weights of both towers and their heads, tokens pooled into "
+                         f"{settings.dimension:,} numbers"),
+        ("Its rates", f"of the learning rate {settings.text_rate:g} (text tower) and {settings.image_rate:g} (picture "
+                      f"tower), times {settings.layer_decay:g} for each block from the top{rest}{ramp}"),
+        ("Pictures", pictures[settings.preparation]),
+        ("Changed in training", _changes(settings)),
+    ]  # fmt: skip
+
+
+def _changes(settings: Settings) -> str:
+    if augmentation_of(settings) == UNCHANGED:
+        return "nothing"
+    return (
+        f"crops of {settings.crop:.0%} of a side or more, {settings.flip:.0%} mirrored; {settings.touched:.0%} of a "
+        f"caption's tokens altered; of {settings.token_chance:.0%} of the pictures up to {settings.token_part:.0%} of "
+        "the tokens not pooled"
+    )
 
 
 def _schedule(loop: LoopConfig) -> str:

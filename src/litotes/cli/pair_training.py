@@ -1,51 +1,70 @@
 """The work of ``litotes train vacsr``: from settings to an adapter of pairs and its report."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-import torch
+from PIL import Image
 from rich.console import Console
 
+from litotes.backbones.preprocess import Preprocess
 from litotes.cli.pair_data import PairData, load_data
-from litotes.cli.pair_report import BEFORE, RUN, Trained, opening, selection_notes, show, signs, write_page
+from litotes.cli.pair_report import (
+    BEFORE,
+    RUN,
+    Trained,
+    opening,
+    rest_note,
+    selection_notes,
+    show,
+    signs,
+    write_page,
+)
 from litotes.cli.pair_settings import loop_of, method_of
+from litotes.cli.pair_tasks import Work, work_of, wrong_pair_auroc
 from litotes.cli.train_vacsr import Settings
 from litotes.config import flag, record
-from litotes.data.noise import save_noise, wrong_pairs
+from litotes.data.noise import save_noise
 from litotes.data.pairs import CaptionedPictures
-from litotes.data.screening import Screening, left_out_notes
+from litotes.data.screening import AllOf, Screening, left_out_notes
 from litotes.errors import together
 from litotes.evaluate.by_pairs import scored_by
 from litotes.evaluate.command import progress_bars, require_device
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Remembering
-from litotes.evaluate.files import retrieval_suite
+from litotes.evaluate.files import choice_suite, negated_retrieval_suite, retrieval_suite
 from litotes.evaluate.results import result_record, write_json
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import Suite, run_suites
 from litotes.metrics.ranking import ranks, recalls
-from litotes.metrics.selective import auroc
 from litotes.models.loading import load_backbone, require_source
 from litotes.models.lora import load_adapter, require_adapter_files
-from litotes.models.pair_adapter import PairModel, save_pair_adapter
+from litotes.models.matcher import Matcher
+from litotes.models.pair_adapter import BACKBONE, save_pair_adapter
+from litotes.models.pair_backbone_file import read_pair_backbone
 from litotes.models.pair_scores import PairScorer
 from litotes.models.variational import parameter_count
 from litotes.objectives.diagnostics import named
 from litotes.places import require_folder_place
+from litotes.train.backbone_pairs import recipe_pictures
 from litotes.train.checkpoint import require_same_settings
 from litotes.train.loop import LoopConfig, total_steps
-from litotes.train.pair_objectives import new_objective
-from litotes.train.pairs import FrozenPairs, PairFeatures, pair_features
+from litotes.train.optim import listing
+from litotes.train.pair_objectives import PairObjective, new_objective
+from litotes.train.pairs import pair_features
 from litotes.train.phase import interruptible, require_place, run_phase
 from litotes.train.plan import batch_note, require_useful_steps
 from litotes.train.selection import Selection
 
+FOLDER = "pair-adapter"
+"""What is trained, in the folder of the run."""
 _WHERE = ("vocabulary", "activation", "round_like_reference", "sha256", "allow_network")
 _MAY_CHANGE = {
-    "output", "resume", "cache", "device", "retrieval", "ks", "model", "vocabulary", "train_data", "images_root",
-    "val_data", "adapter", "noise_index", "allow_network", "workers", "broken_pictures", "allow_missing",
+    "output", "resume", "cache", "device", "choice", "retrieval", "negated_retrieval", "ks", "model", "vocabulary",
+    "train_data", "images_root", "val_data", "adapter", "noise_index", "allow_network", "workers", "broken_pictures",
+    "allow_missing",
 }  # fmt: skip
 """Settings that a resumed run may have otherwise; of files and models the content is compared."""
 
@@ -65,43 +84,57 @@ def _run(settings: Settings, screen: Console) -> None:
     matcher = load_backbone(settings.model, device=settings.device, **where)
     matcher.workers = settings.workers
     with progress_bars(screen) as progress:
-        found = screening.look(matcher.preprocess.square, settings.workers, progress)
-    data, loop, suite = _planned(settings, screening) if found else planned
+        found = screening.look(AllOf(_transforms(matcher.preprocess, settings)), settings.workers, progress)
+    data, loop, suites = _planned(settings, screening) if found else planned
     left_out = screening.record()
     if settings.adapter:
         load_adapter(matcher, settings.adapter, any_base=settings.any_base)
-    method = method_of(settings, matcher.dimension, matcher.scale)
+    method = method_of(settings, settings.dimension if settings.full else matcher.dimension, matcher.scale)
     objective = new_objective(method, settings.device)
     trained = Trained(data, loop, method, parameter_count(objective.module))
-    notes = [*left_out_notes(left_out), *filter(None, [batch_note(len(data.training), loop.batch_size)])]
-    screen.print(opening(trained), highlight=False, soft_wrap=True)
+    told = batch_note(len(data.training), loop.batch_size), rest_note(trained, settings)
+    notes = [*left_out_notes(left_out), *filter(None, told)]
+    screen.print(opening(trained, settings), highlight=False, soft_wrap=True)
     for note in (*matcher.notes, *notes):
         screen.print(f"note: {note}", highlight=False, markup=False)
     write_json(settings.output / "config.json", {"settings": record(settings), "noise": data.noise})
     save_noise(settings.output / "noise.npy", data.seen)
     with progress_bars(screen, "encoding") as progress:
         memory = Remembering(matcher, progress)
-        before = _measured(memory, [suite], settings) | left_out
-        held = memory.encode_images(data.held.pictures), memory.encode_texts(data.held.captions)
-    features = pair_features(matcher, data.training, data.seen, settings.cache)
-    task = FrozenPairs(features, objective, method)
-    kept = _train(task, loop, held, data.held, settings)
-    folder = settings.output / "pair-adapter"
-    side = save_pair_adapter(objective.module, method.kind, method.adapter, matcher, method.objective_record(), folder)
-    state = task.diagnose(loop.batch_size)
-    scorer = PairScorer(objective.module)
-    after = _measured(memory, scored_by([suite], scorer), settings) | left_out | {
-        "pretrained": f"{folder} ({method.method} on {method.kind})", "pair_adapter": record(side), "kept": kept,
-    }  # fmt: skip
+        before = _measured(memory, suites, settings) | left_out
+        work = work_of(matcher, memory, data, objective, method, settings)
+    kept = _train(work, loop, data.held, settings)
+    after = _after(work, matcher, objective, trained, suites, settings) | left_out | {"kept": kept}
+    records = {BEFORE: before, settings.method: after}
+    notes += [*after.get("signs", ()), *selection_notes(settings)]
+    groups = listing(work.task.module, work.task.groups(loop.weight_decay))
+    write_page(records, notes, trained._replace(groups=groups), settings)
+    show(records, notes, screen)
+    for what, where_to in (("adapter", settings.output / FOLDER), ("report", settings.output / "report.html")):
+        screen.print(f"{what:<8} {where_to}", highlight=False, soft_wrap=True)
+
+
+def _after(
+    work: Work, matcher: Matcher, objective: PairObjective, trained: Trained, suites: list[Suite], settings: Settings
+) -> dict[str, Any]:
+    """Keep what was trained, measure it, and tell what is known of it."""
+    folder, method, data = settings.output / FOLDER, trained.method, trained.data
+    side = save_pair_adapter(
+        objective.module, method.kind, method.adapter, matcher, method.objective_record(), folder, work.origin
+    )
+    whole = ", the backbone trained too" if work.origin else ""
+    after = _measured(work.again(), scored_by(suites, PairScorer(objective.module)), settings)
+    after |= {"pretrained": f"{folder} ({method.method} on {method.kind}{whole})", "pair_adapter": record(side)}
+    if work.origin:
+        after["pair_backbone"] = record(read_pair_backbone(folder / BACKBONE))
+    state = work.task.diagnose(trained.loop.batch_size)
     if state:
         after |= {"diagnostics": named(state), "signs": signs(state)}
-    if data.noise:
-        after |= {"noise": data.noise, "wrong_pairs": wrong_pair_auroc(objective.module, features, data)}
-    records = {BEFORE: before, settings.method: after}
-    notes += [*signs(state), *selection_notes(settings)]
-    write_page(records, notes, trained, settings)
-    show(records, notes, screen)
-    screen.print(f"adapter  {folder}\nreport   {settings.output / 'report.html'}", highlight=False, soft_wrap=True)
+    if data.noise and work.untrained:
+        features = pair_features(matcher, data.training, data.seen) if work.origin else work.untrained
+        told = wrong_pair_auroc(objective.module, features, data, work.untrained)
+        after |= {"noise": data.noise, "wrong_pairs": told}
+    return after
 
 
 def _require_places(settings: Settings) -> None:
@@ -110,51 +143,34 @@ def _require_places(settings: Settings) -> None:
     require_place(settings.output, (RUN,), settings.resume)
     if settings.cache:
         require_folder_place(settings.cache, "--cache")
-    method_of(settings, features=1)
+    method_of(settings, settings.dimension if settings.full else 1)
     _require_unchanged(settings)
 
 
-def _planned(settings: Settings, screening: Screening) -> tuple[PairData, LoopConfig, Retrieval]:
+def _planned(settings: Settings, screening: Screening) -> tuple[PairData, LoopConfig, list[Suite]]:
     """The data, the loop and what is measured, over the pictures that can be used; nothing is loaded or encoded."""
     where: dict[str, Any] = {key: getattr(settings, key) for key in _WHERE}
-    data, suite, *_ = together(
-        partial(load_data, settings, screening), partial(_file_suite, settings, screening),
+    data, asked, *_ = together(
+        partial(load_data, settings, screening), partial(_file_suites, settings, screening),
         partial(require_source, settings.model, **where),
         *([partial(require_adapter_files, settings.adapter)] if settings.adapter else []),
     )  # fmt: skip
     require_useful_steps(len(data.training), settings.batch_size, drop_last=False)
-    return data, loop_of(settings, len(data.training)), suite or _held_suite(data.held, settings)
+    suites: dict[str, Suite] = {"retrieval": _held_suite(data.held, settings)} | {suite.name: suite for suite in asked}
+    return data, loop_of(settings, len(data.training)), list(suites.values())
 
 
-def wrong_pair_auroc(model: PairModel, features: PairFeatures, data: PairData) -> dict[str, float | None]:
-    """How often a wrong pair of the training part is less sure than a right one, by each way to say how unsure.
-
-    Also by ``one_minus_cosine`` of the features, without any training. None where no pair is wrong, or all are. The
-    mask of wrong pairs is made here, after the training.
-    """
-    wrong = torch.from_numpy(wrong_pairs(data.training.owners, data.seen))
-    images, texts = features.images[features.picture_of_row], features.texts[features.text_of_row]
-    found = {name: auroc(doubt, wrong) for name, doubt in PairScorer(model).doubts(images, texts).items()}
-    cosine = torch.nn.functional.cosine_similarity(images.double(), texts.double())
-    return {**found, "one_minus_cosine": auroc(1 - cosine, wrong)}
-
-
-def _train(
-    task: FrozenPairs, loop: LoopConfig, held: tuple[torch.Tensor, torch.Tensor], pairs: CaptionedPictures,
-    settings: Settings,
-) -> dict[str, object]:  # fmt: skip
-    """Bring the run to its end, and the weights to those that are kept; says which.
-
-    held, pairs: features and captions of the validation pictures.
-    """
+def _train(work: Work, loop: LoopConfig, held: CaptionedPictures, settings: Settings) -> dict[str, object]:
+    """Bring the run to its end, and the weights to those that are kept; says which."""
+    task = work.task
     run, steps = settings.output / RUN, total_steps(len(task), loop)
     if settings.select == "last":
         run_phase(task, run, loop, resume=settings.resume)
         return {"step": steps}
-    owners, ks = pairs.owners.tolist(), _possible(settings.ks, pairs)
+    owners, ks = held.owners.tolist(), _possible(settings.ks, held)
 
     def rsum() -> float:
-        return recalls(ranks(PairScorer(task.module).scores(*held), owners), ks)["rsum"]
+        return recalls(ranks(PairScorer(task.scorer).scores(*work.held()), owners), ks)["rsum"]
 
     selection = Selection(run, task.module, rsum, every=loop.save_every, steps=steps)
     if settings.resume:
@@ -173,14 +189,26 @@ def _held_suite(held: CaptionedPictures, settings: Settings) -> Retrieval:
     return Retrieval("retrieval", held.pictures, held.captions, held.owners.tolist(), _possible(settings.ks, held))
 
 
-def _file_suite(settings: Settings, screening: Screening) -> Retrieval | None:
-    if settings.retrieval is None:
-        return None
+def _file_suites(settings: Settings, screening: Screening) -> list[Suite]:
+    """What is asked of the files that were named."""
+    if not (settings.choice or settings.retrieval or settings.negated_retrieval):
+        return []
     config = EvaluateConfig(
-        model=settings.model, retrieval=settings.retrieval, ks=settings.ks, images_root=settings.images_root,
+        model=settings.model, choice=settings.choice, retrieval=settings.retrieval,
+        negated_retrieval=settings.negated_retrieval, ks=settings.ks, images_root=settings.images_root,
         allow_missing=settings.allow_missing,
     )  # fmt: skip
-    return retrieval_suite(settings.retrieval, config, screening)
+    readers: list[tuple[Callable[..., Suite], Path | None]] = [
+        (choice_suite, settings.choice), (retrieval_suite, settings.retrieval),
+        (negated_retrieval_suite, settings.negated_retrieval),
+    ]  # fmt: skip
+    return together(*(partial(read, path, config, screening) for read, path in readers if path))
+
+
+def _transforms(own: Preprocess, settings: Settings) -> list[Callable[[Image.Image], object]]:
+    """All that is done to pictures in the run: by the model as it is and, where it is another, by the trained one."""
+    recipe = settings.full and settings.preparation == "pcmepp"
+    return [way.square for way in ([own, recipe_pictures(own)] if recipe else [own])]
 
 
 def _measured(memory: Remembering, suites: list[Suite], settings: Settings) -> dict[str, Any]:

@@ -12,12 +12,21 @@ _LEAST = {
     "drop_factor": 0, "workers": 0, "step_memory": 1, "allow_missing": 0, "noise_ratio": 0, "noise_seed": 0,
     "hidden": 1, "latent": 1, "components": 1, "decoder_hidden": 1, "bottleneck": 1, "hard_negatives": 1,
     "recon_weight": 0, "kl_weight": 0, "sigma_positive_weight": 0, "sigma_negative_weight": 0,
+    "dimension": 1, "frozen_epochs": 0, "adapter_wd": 0,
+    "flip": 0, "touched": 0, "token_chance": 0, "token_part": 0,
 }  # fmt: skip
+_FACTORS = ("text_rate", "image_rate", "layer_decay", "crop", "flip", "touched", "token_chance")
+"""Shares and factors, none above 1."""
+FULL_ALONE = (
+    "dimension", "preparation", "text_rate", "image_rate", "layer_decay", "frozen_epochs", "ramp", "adapter_wd",
+    "crop", "flip", "touched", "token_chance", "token_part",
+)  # fmt: skip
+"""Options that a frozen backbone does not know."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What to train on the features of a frozen model, on which pairs, how, and what to measure.
+    """What to train on the features of a frozen model, or with the model, on which pairs, how, and what to measure.
 
     Model and data:
     model: folder of a CLIP in transformers' layout; or a file of weights of a CLIP, LongCLIP, HiMo-CLIP or SmartCLIP
@@ -52,6 +61,9 @@ class Settings:
     scorer: what gives a pair its score: "variational", VACSR's adapter; "deterministic", an adapter of the same size
         without a distribution; "cosine", none but a learned scale and bias. By default variational for vacsr, else
         deterministic
+    backbone: "frozen": pictures and captions are encoded once, and the scorer alone is trained; "full": both towers
+        are trained with it, by the paper's recipe for retrieval, all tokens pooled into one space; an adapter
+        (--adapter) is merged into them first
     sigmoid_reduction: of the sigmoid loss: over "per_image" or "mean" of all pairs
     repeats: what InfoNCE does with further right captions of a picture in its batch
 
@@ -66,9 +78,25 @@ class Settings:
     feature_norm: features divided by their length, or as they are
     input_scale: factor on their product: a number, "sqrt_d" or "d"
     mixture: weights of the components, of the whole adapter or of each pair
-    choice: of a component in training: one-hot, or a softmax
+    gumbel_choice: of a component in training: one-hot, or a softmax
     gumbel_temperature: of that softmax
     log_var: what a head gives: log sigma^2, or a number whose sigmoid is sigma^2, or whose sigmoid is log sigma^2
+
+    The whole backbone, with --backbone full:
+    dimension: of the features that the tokens are pooled into
+    preparation: of pictures: "pcmepp", as in PCME++: the whole picture squashed to a square, ImageNet's mean and
+        deviation; or "model", the model's own
+    text_rate: learning rate of the text tower, as a share of --lr; heads and scorer have --lr itself
+    image_rate: the same of the picture tower
+    layer_decay: factor on that rate for each block, counted from the top
+    frozen_epochs: passes, from the first, in which the picture tower rests
+    ramp: raise the loss from 0 to its full weight in the pass in which the picture tower wakes; by default true
+    adapter_wd: weight decay of the scorer; by default --wd
+    crop: least share of a side of a picture that training sees; 1 leaves it whole
+    flip: share of the pictures that are mirrored; 0 for captions that tell left from right
+    touched: share of a caption's tokens that are masked, exchanged or left out
+    token_chance: share of the pictures of which some tokens are not pooled
+    token_part: largest part of a picture's tokens that is not pooled
 
     Weights and readings of the loss:
     recon_weight: of the reconstruction
@@ -93,16 +121,17 @@ class Settings:
     steps: at least 1; wins over epochs; by default counted from them
     batch_size: captions a step; all pairs of a batch are scored
     lr: peak learning rate
-    warmup: steps of rising rate; by default 50, or a tenth of a run of fewer than 500
-    schedule: after the rise half a "cosine" to 0, "constant", or "step": times --drop-factor at --drop-epochs
+    warmup: steps of rising rate; by default 50, or a tenth of a run of fewer than 500; with --backbone full none
+    schedule: after the rise half a "cosine" to 0, "constant", or "step": times --drop-factor at --drop-epochs; by
+        default cosine, with --backbone full step
     drop_epochs: passes, counted from 0, from which on the rate is multiplied once more
     drop_factor: what it is multiplied by
-    optimizer: "adamw", or "adamp", as in the paper
+    optimizer: "adamw" or "adamp"; by default adamw, with --backbone full adamp, as in the paper
     wd: weight decay, on matrices only
     accum_freq: batches whose gradients are averaged before a step of the optimiser
     step_memory: MiB that the graph of a step of vacsr may take; a larger batch is taken by blocks of pictures, with
         the same result
-    precision: of trunk and heads; everything else stays in float32 or float64
+    precision: of towers, trunk and heads; everything else stays in float32 or float64
     device: torch device, cpu by default
     workers: processes that decode pictures
     seed: of the held-out pictures, weights, order and draws
@@ -110,10 +139,12 @@ class Settings:
     select: the adapter that is kept: of the "last" step, or of the checkpoint with the highest rSum on the
         validation pictures
     resume: go on where the last run in --output stopped; of a finished one, measure again and write the report
-    cache: folder that keeps the features for the next run; none by default
+    cache: folder that keeps the features of a frozen backbone for the next run; none by default
 
     What is measured:
     retrieval: captions to measure on before and after, as for ``litotes evaluate``; by default the validation pictures
+    negated_retrieval: the same with negated captions
+    choice: multiple-choice questions, as for ``litotes evaluate``
     ks: ranks at which recall is counted
     """
 
@@ -139,6 +170,7 @@ class Settings:
     noise_sha256: str | None = None
     method: Literal["vacsr", "sigmoid", "infonce"] = "vacsr"
     scorer: Literal["variational", "deterministic", "cosine"] | None = None
+    backbone: Literal["frozen", "full"] = "frozen"
     sigmoid_reduction: Literal["mean", "per_image"] = "per_image"
     repeats: Literal["plain", "masked", "uniform"] = "masked"
     hidden: int | None = None
@@ -151,9 +183,22 @@ class Settings:
     feature_norm: Literal["unit", "none"] = "unit"
     input_scale: float | Literal["sqrt_d", "d"] = 1.0
     mixture: Literal["global", "per_pair"] = "global"
-    choice: Literal["hard", "soft"] = "hard"
+    gumbel_choice: Literal["hard", "soft"] = "hard"
     gumbel_temperature: float = 1.0
     log_var: Literal["raw", "log_sigmoid", "sigmoid"] = "raw"
+    dimension: int = 1024
+    preparation: Literal["pcmepp", "model"] = "pcmepp"
+    text_rate: float = 0.1
+    image_rate: float = 0.01
+    layer_decay: float = 0.7
+    frozen_epochs: int = 2
+    ramp: bool = True
+    adapter_wd: float | None = None
+    crop: float = 0.6
+    flip: float = 0.5
+    touched: float = 0.2
+    token_chance: float = 0.8
+    token_part: float = 0.2
     recon_weight: float = 1.0
     kl_weight: float = 0.0005
     sigma_positive_weight: float = 1.0
@@ -175,10 +220,10 @@ class Settings:
     batch_size: int = 128
     lr: float = 5e-4
     warmup: int | None = None
-    schedule: Literal["cosine", "constant", "step"] = "cosine"
+    schedule: Literal["cosine", "constant", "step"] | None = None
     drop_epochs: tuple[int, ...] = (15,)
     drop_factor: float = 0.1
-    optimizer: Literal["adamw", "adamp"] = "adamw"
+    optimizer: Literal["adamw", "adamp"] | None = None
     wd: float = 1e-4
     accum_freq: int = 1
     step_memory: int = 1024
@@ -191,10 +236,13 @@ class Settings:
     resume: bool = False
     cache: Path | None = None
     retrieval: Path | None = None
+    negated_retrieval: Path | None = None
+    choice: Path | None = None
     ks: tuple[int, ...] = (1, 5, 10)
 
     def __post_init__(self) -> None:
-        require_numbers(self, _LEAST, ("lr", "gumbel_temperature"))
+        require_numbers(self, _LEAST, ("lr", "gumbel_temperature", "text_rate", "image_rate", "layer_decay", "crop"))
+        self._require_shares()
         self._require_noise()
         for wrong, got, expected, do in (
             (
@@ -204,9 +252,9 @@ class Settings:
                 f"give --save-frequency {self.accum_freq * max(1, round(self.save_frequency / self.accum_freq))}",
             ),
             (
-                self.schedule != "step"
+                self.rate_schedule != "step"
                 and (self.drop_epochs, self.drop_factor) != (Settings.drop_epochs, Settings.drop_factor),
-                f"--drop-epochs or --drop-factor with --schedule {self.schedule}",
+                f"--drop-epochs or --drop-factor with --schedule {self.rate_schedule}",
                 "--schedule step, since nothing else drops",
                 "add it, or leave them out",
             ),
@@ -237,6 +285,26 @@ class Settings:
         ):
             if wrong:
                 raise UserError(got=got, expected=expected, do=do)
+
+    @property
+    def full(self) -> bool:
+        """Whether the backbone is trained with the scorer."""
+        return self.backbone == "full"
+
+    @property
+    def rate_schedule(self) -> Literal["cosine", "constant", "step"]:
+        """The schedule, also where none was named."""
+        return self.schedule or ("step" if self.full else "cosine")
+
+    def _require_shares(self) -> None:
+        for name in (*_FACTORS, "token_part"):
+            value = getattr(self, name)
+            if value > 1 or (name == "token_part" and value == 1):
+                raise UserError(
+                    got=f"{flag(name)} {value}",
+                    expected="a share below 1" if name == "token_part" else "a share or factor of at most 1",
+                    do=f"choose another value for {flag(name)}",
+                )
 
     def _require_noise(self) -> None:
         """Refuse options of the noise that would change nothing, or that say it twice."""

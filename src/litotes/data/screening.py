@@ -22,6 +22,18 @@ CHECKED_AT_ONCE = 32
 _SHOWN = 10
 
 
+class AllOf:
+    """Several picture transforms as one, for ``Screening.look``: it refuses what any of them refuses."""
+
+    def __init__(self, transforms: Sequence[Callable[[Image.Image], object]]) -> None:
+        self._transforms = list(transforms)
+
+    def __call__(self, picture: Image.Image) -> None:
+        """Apply each."""
+        for transform in self._transforms:
+            transform(picture)
+
+
 @dataclass(frozen=True)
 class Selection:
     """What is left of a table.

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as Bars
 
 from litotes.config import record as record_of
-from litotes.data.screening import Screening
+from litotes.data.screening import AllOf, Screening
 from litotes.errors import UserError, together
 from litotes.evaluate.answers import Answer, Answers, answers_path, write_answers
 from litotes.evaluate.by_pairs import scored_by
@@ -31,7 +31,8 @@ from litotes.models.loading import load_backbone, require_source
 from litotes.models.lora import load_adapter, require_adapter_files
 from litotes.models.masking import MaskedMatcher
 from litotes.models.matcher import Matcher
-from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter, require_pair_adapter
+from litotes.models.pair_adapter import BACKBONE, load_pair_adapter, read_pair_adapter
+from litotes.models.pair_backbone_file import read_pair_backbone
 from litotes.models.pair_scores import PairScorer
 from litotes.places import require_file_place, require_folder_place
 
@@ -74,8 +75,10 @@ def measure(
     suites: list[Suite] = together(read, partial(_require_model, config))[0]
     _require_one_prompt(config, suites)
     matcher = _matcher(config, config.adapter)
+    own = matcher.preprocess
     extra, scored = _by_pairs(config, matcher)
-    if screening.look(matcher.preprocess.square, config.workers, progress):
+    ways = [way.square for way in dict.fromkeys((own, matcher.preprocess))]
+    if screening.look(AllOf(ways), config.workers, progress):
         suites = read()
     asked = scored(suites)
     if ready is not None:
@@ -103,9 +106,13 @@ def _by_pairs(
     if config.pair_adapter is None or isinstance(matcher, MaskedMatcher):  # never both
         return {}, list
     model, side = load_pair_adapter(config.pair_adapter, matcher)
-    named = f"{config.pair_adapter} ({side.objective.get('method')} on {side.kind})"
+    whole = ", the backbone trained too" if side.backbone_sha256 else ""
+    named = f"{config.pair_adapter} ({side.objective.get('method')} on {side.kind}{whole})"
     matcher.adapter = f"{matcher.adapter}; {named}" if matcher.adapter else named
-    return {"pair_adapter": record_of(side)}, partial(scored_by, scorer=PairScorer(model))
+    told = {"pair_adapter": record_of(side)}
+    if side.backbone_sha256:
+        told["pair_backbone"] = record_of(read_pair_backbone(config.pair_adapter / BACKBONE))
+    return told, partial(scored_by, scorer=PairScorer(model))
 
 
 def _measured(
@@ -229,7 +236,7 @@ def _require_model(config: EvaluateConfig) -> None:
     if config.adapter is not None:
         require_adapter_files(config.adapter)
     if config.pair_adapter is not None:
-        require_pair_adapter(config.pair_adapter)
+        read_pair_adapter(config.pair_adapter)
 
 
 def _where(config: EvaluateConfig) -> dict[str, Any]:

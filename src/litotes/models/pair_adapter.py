@@ -16,6 +16,7 @@ from litotes.config import record, require_known
 from litotes.data.images import sha256_of_file
 from litotes.errors import UserError
 from litotes.models.matcher import Matcher
+from litotes.models.pair_backbone_file import Origin, load_pair_backbone, read_pair_backbone, save_pair_backbone
 from litotes.models.pair_baselines import CosineLogits, DeterministicAdapter
 from litotes.models.tensors import save_tensors
 from litotes.models.variational import AdapterConfig, VariationalAdapter
@@ -27,6 +28,8 @@ PairModel = VariationalAdapter | DeterministicAdapter | CosineLogits
 
 WEIGHTS = "pair_adapter.safetensors"
 SIDE_FILE = "pair_adapter.json"
+BACKBONE = "backbone"
+"""Folder of the backbone within that of the model, where both were trained together."""
 FORMAT = 1
 
 
@@ -48,7 +51,8 @@ class PairAdapterRecord:
     kind, config: what ``new_pair_model`` takes, readings of the paper included. base_sha256: of the backbone's base
     weights. adapter_sha256: of the LoRA adapter (HANCLIP) on it, None without one. features_sha256: of all that decides
     an embedding, vocabulary and picture transform included. objective: what it was trained on, for the reader.
-    weights_sha256: of the file of weights beside.
+    weights_sha256: of the file of weights beside. backbone_sha256: of the weights of the backbone that was trained with
+    it, in the folder ``BACKBONE`` (base_sha256 is then that of its trained towers); None where features were frozen.
     """
 
     kind: Kind
@@ -60,14 +64,18 @@ class PairAdapterRecord:
     weights_sha256: str
     tool_version: str = litotes.__version__
     format: int = FORMAT
+    backbone_sha256: str | None = None
 
 
 def save_pair_adapter(
-    model: PairModel, kind: Kind, config: AdapterConfig, matcher: Matcher, objective: dict[str, Any], folder: Path
-) -> PairAdapterRecord:
+    model: PairModel, kind: Kind, config: AdapterConfig, matcher: Matcher, objective: dict[str, Any], folder: Path,
+    origin: Origin | None = None,
+) -> PairAdapterRecord:  # fmt: skip
     """Write weights and side file, whole or not at all: ``folder`` is replaced at once by a complete one.
 
-    matcher: the backbone whose features the model was trained on.
+    matcher: the backbone whose features the model was trained on. origin: what that backbone was trained from, where
+    it was trained with the model (``matcher.pooled``); it is then kept in the same folder. Errors: those of
+    ``save_pair_backbone``.
     """
     partial, old = folder.with_name(folder.name + ".partial"), folder.with_name(folder.name + ".old")
     for left_behind in (partial, old):
@@ -75,9 +83,13 @@ def save_pair_adapter(
     partial.mkdir(parents=True)
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     save_tensors(weights, partial / WEIGHTS)
+    backbone = None
+    if origin:
+        kept = save_pair_backbone(matcher, origin.base_sha256, partial / BACKBONE, origin.adapter_sha256)
+        backbone = kept.weights_sha256
     side = PairAdapterRecord(
         kind, config, matcher.base, matcher.adapter_sha256, matcher.fingerprint, objective,
-        sha256_of_file(partial / WEIGHTS),
+        sha256_of_file(partial / WEIGHTS), backbone_sha256=backbone,
     )  # fmt: skip
     (partial / SIDE_FILE).write_text(json.dumps(record(side), indent=1) + "\n", encoding="utf-8")
     if folder.exists():
@@ -90,12 +102,16 @@ def save_pair_adapter(
 def load_pair_adapter(folder: Path, matcher: Matcher) -> tuple[PairModel, PairAdapterRecord]:
     """The model of a folder, frozen and on the backbone's device, with its side file.
 
+    Where a backbone was trained with it, ``matcher`` is the plain base of that one, and embeds by it afterwards
+    (``load_pair_backbone``).
+
     Errors: files that are missing, cut or of different models; a newer version's settings; another width, base or
     LoRA adapter than those it was trained on, or another vocabulary or picture transform; weights that are missing, of
     another shape, or not finite.
     """
     side = read_pair_adapter(folder)
-    _require_fit(side, matcher, folder)
+    if side.backbone_sha256 is None:
+        _require_fit(side, matcher, folder)
     model = new_pair_model(side.kind, side.config)
     weights = _weights(folder / WEIGHTS, side.weights_sha256)
     wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
@@ -110,6 +126,9 @@ def load_pair_adapter(folder: Path, matcher: Matcher) -> tuple[PairModel, PairAd
         )
     model.load_state_dict(weights)
     model.requires_grad_(requires_grad=False)
+    if side.backbone_sha256:
+        load_pair_backbone(folder / BACKBONE, matcher)
+        _require_fit(side, matcher, folder)
     return model.eval().to(matcher.encoder.device), side
 
 
@@ -125,9 +144,22 @@ def require_pair_adapter(folder: Path) -> None:
 
 
 def read_pair_adapter(folder: Path) -> PairAdapterRecord:
-    """The side file alone. Errors: missing files; no JSON, unknown or missing keys, values out of range."""
+    """The side file alone. Errors: missing files; no JSON, unknown or missing keys, values out of range.
+
+    Also: a backbone that was trained with the model and is not there, or is another one.
+    """
     require_pair_adapter(folder)
-    path = folder / SIDE_FILE
+    side = _side(folder / SIDE_FILE)
+    if side.backbone_sha256 and read_pair_backbone(folder / BACKBONE).weights_sha256 != side.backbone_sha256:
+        raise UserError(
+            got=f"{folder / BACKBONE}, another backbone than {folder / SIDE_FILE} names",
+            expected=f"the one that was trained with it, of SHA-256 {side.backbone_sha256[:12]}",
+            do="copy the whole folder again",
+        )
+    return side
+
+
+def _side(path: Path) -> PairAdapterRecord:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         config = values.pop("config")

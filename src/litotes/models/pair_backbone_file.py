@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError
@@ -22,22 +23,37 @@ WEIGHTS = "pair_backbone.safetensors"
 SIDE_FILE = "pair_backbone.json"
 
 
+class Origin(NamedTuple):
+    """What a backbone was trained from: the plain base, and the LoRA adapter that was merged into it before, if any."""
+
+    base_sha256: str
+    adapter_sha256: str | None = None
+
+
 @dataclass(frozen=True)
 class PairBackboneRecord:
-    """The side file: width of the features, base model before the training, vocabulary, and hash of the weights."""
+    """The side file: width of the features, base model before the training, vocabulary, and hash of the weights.
+
+    merged_adapter_sha256: of the LoRA adapter that was merged into the base before the training. Its update is in the
+    weights, so that the plain base is all that they need.
+    """
 
     dimension: int
     base_sha256: str
     vocabulary_sha256: str
     weights_sha256: str
     tool_version: str = litotes.__version__
+    merged_adapter_sha256: str | None = None
 
 
-def save_pair_backbone(matcher: Matcher, base_sha256: str, folder: Path) -> PairBackboneRecord:
+def save_pair_backbone(
+    matcher: Matcher, base_sha256: str, folder: Path, merged_adapter_sha256: str | None = None
+) -> PairBackboneRecord:
     """Write the backbone of ``matcher.pooled``, whole or not at all: ``folder`` is replaced by a complete one.
 
-    base_sha256: ``matcher.base`` before the training. Towers and heads are kept, the layers that they leave out are
-    not. Errors: a LoRA adapter is mounted.
+    base_sha256: ``matcher.base`` before the training. merged_adapter_sha256: of the LoRA adapter that was merged into
+    it first. Towers and heads are kept, the layers that they leave out are not: those are the base's, which an adapter
+    leaves alone. Errors: a LoRA adapter is mounted.
     """
     backbone = _pooled(matcher)
     if matcher.adapter_sha256:
@@ -51,8 +67,9 @@ def save_pair_backbone(matcher: Matcher, base_sha256: str, folder: Path) -> Pair
     weights = {name: weight.detach().cpu().contiguous() for name, weight in used_weights(backbone).items()}
     save_tensors(weights, partial / WEIGHTS)
     side = PairBackboneRecord(
-        backbone.dimension, base_sha256, matcher.tokenizer.fingerprint, sha256_of_file(partial / WEIGHTS)
-    )
+        backbone.dimension, base_sha256, matcher.tokenizer.fingerprint, sha256_of_file(partial / WEIGHTS),
+        merged_adapter_sha256=merged_adapter_sha256,
+    )  # fmt: skip
     (partial / SIDE_FILE).write_text(json.dumps(record(side), indent=1) + "\n", encoding="utf-8")
     matcher.preprocess.save(partial)
     if folder.exists():
@@ -126,7 +143,9 @@ def _pooled(matcher: Matcher) -> PairBackbone:
 def _require_base(side: PairBackboneRecord, matcher: Matcher, folder: Path) -> None:
     if matcher.adapter_sha256:
         raise UserError(
-            got="a model with a mounted adapter", expected=f"the plain base of {folder}", do="leave out --adapter"
+            got="a model with a mounted adapter",
+            expected=f"the plain base of {folder}: an adapter that it was trained on top of is in its weights",
+            do="leave out --adapter",
         )
     if side.base_sha256 != matcher.base:
         raise UserError(

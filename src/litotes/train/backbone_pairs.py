@@ -1,13 +1,15 @@
 """Training a model of pair scores together with the backbone under it: VACSR's retrieval recipe."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from litotes.backbones.preprocess import Preprocess, pcmepp
 from litotes.backbones.squash import random_crop
 from litotes.config import record
 from litotes.data.augment import UNCHANGED, Augmentation, altered_ids, example_rng, kept_tokens
@@ -16,9 +18,15 @@ from litotes.data.pairs import CaptionedPictures, Codes, KnownPairs, codes
 from litotes.errors import UserError
 from litotes.models.clip import text_lengths
 from litotes.models.matcher import Matcher
+from litotes.models.merging import merge_adapter
+from litotes.models.pair_adapter import PairModel
+from litotes.models.pair_backbone import PairBackbone
+from litotes.models.pair_backbone_file import Origin
+from litotes.objectives.diagnostics import PairDiagnostics
+from litotes.objectives.space import require_choice
 from litotes.train.loop import LoopConfig
 from litotes.train.optim import BackboneRates, ParameterGroup, backbone_groups
-from litotes.train.pair_objectives import PairMethod, PairObjective
+from litotes.train.pair_objectives import PairMethod, PairObjective, first_batches
 from litotes.train.plan import step_seed
 from litotes.train.task import Task, Terms
 
@@ -29,6 +37,34 @@ RECIPE = LoopConfig(
 """VACSR's run on COCO: what the paper states, and what it inherits from PCME++'s published configuration.
 
 The picture tower rests in epochs 0 and 1 (``BackboneRates``), and in epoch 2 the loss is ramped up."""
+
+
+Preparation = Literal["pcmepp", "model"]
+
+
+def make_trainable(
+    matcher: Matcher, dimension: int = 1024, *, preparation: Preparation = "pcmepp", seed: int = 0
+) -> Origin:
+    """Make a model's whole backbone ready to be trained with ``BackbonePairs``; returns what it starts from.
+
+    A mounted LoRA adapter is first merged into the weights in float32; ``matcher.pooled`` is then a fresh
+    `PairBackbone` of ``dimension``, its heads drawn from ``seed``, and all weights that it uses are free. preparation
+    of pictures: "pcmepp", that of the recipe, at the model's size and with its picture deviations; "model", as it is.
+    """
+    require_choice("preparation", preparation, get_args(Preparation))
+    origin = Origin(matcher.base, matcher.adapter_sha256)
+    if origin.adapter_sha256:
+        merge_adapter(matcher)
+    matcher.encoder.requires_grad_(requires_grad=True)
+    matcher.pooled = PairBackbone(matcher.encoder, dimension, seed=seed)
+    if preparation == "pcmepp":
+        matcher.preprocess = recipe_pictures(matcher.preprocess)
+    return origin
+
+
+def recipe_pictures(own: Preprocess) -> Preprocess:
+    """The recipe's preparation of pictures at a model's own size, and with its picture deviations."""
+    return replace(pcmepp(own.size), deviations=own.deviations)
 
 
 class RawPairBatch(NamedTuple):
@@ -95,6 +131,11 @@ class BackbonePairs(Task[RawPairBatch]):
         """Backbone and model of pair scores."""
         return self._module
 
+    @property
+    def scorer(self) -> PairModel:
+        """The model of pair scores."""
+        return self._objective.module
+
     def __len__(self) -> int:
         return len(self._data)
 
@@ -132,6 +173,21 @@ class BackbonePairs(Task[RawPairBatch]):
             "adapter": record(self._method.adapter),
             "objective": self._method.objective_record(),
         }
+
+    @torch.no_grad()
+    def diagnose(self, batch_size: int, batches: int = 8) -> PairDiagnostics | None:
+        """The state of the distribution on the first batches of a fixed order, their rows as they are.
+
+        None for a model without a distribution.
+        """
+
+        def one(number: int, rows: list[int]) -> PairDiagnostics | None:
+            batch, device = self.prepare(rows), self._matcher.encoder.device
+            image, text = self._backbone(batch.pixels.to(device), batch.ids.to(device))
+            self.begin_step(number)
+            return self._objective.diagnose(image, text, batch.positives.to(device), self._generator)
+
+        return first_batches(len(self), self._method, batch_size, batches, one)
 
     def _prepared(self, indices: Sequence[int], epoch: int, changes: Augmentation) -> RawPairBatch:
         rows = list(indices)

@@ -1,6 +1,7 @@
 """The losses that a model of pair scores is trained on, behind one interface: VACSR, the sigmoid loss, InfoNCE."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
@@ -19,6 +20,7 @@ from litotes.objectives.diagnostics import PairDiagnostics, diagnostics, joined,
 from litotes.objectives.pairs import PairReduction
 from litotes.objectives.sigmoid import sigmoid_loss_of_logits
 from litotes.objectives.vacsr import VacsrConfig, VacsrTerms
+from litotes.train.plan import epoch_order
 from litotes.train.task import Terms
 
 Method = Literal["vacsr", "sigmoid", "infonce"]
@@ -181,3 +183,17 @@ def new_objective(method: PairMethod, device: torch.device | str = "cpu") -> Pai
     if method.method == "sigmoid":
         return SigmoidObjective(model, method.reduction)
     return InfoNceObjective(model, method.repeats)
+
+
+def first_batches(
+    examples: int, method: PairMethod, batch_size: int, batches: int,
+    diagnose: Callable[[int, list[int]], PairDiagnostics | None],
+) -> PairDiagnostics | None:  # fmt: skip
+    """``diagnose(number, rows)`` of the first batches of a fixed order, joined; None for a model without a state."""
+    order = epoch_order(examples, method.seed, 0)
+    parts = [
+        diagnose(number, order[number * batch_size : (number + 1) * batch_size].tolist())
+        for number in range(min(batches, -(-len(order) // batch_size)))
+    ]
+    known = [part for part in parts if part is not None]
+    return joined(known) if known else None

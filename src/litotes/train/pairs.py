@@ -20,9 +20,9 @@ from litotes.errors import UserError
 from litotes.models.features import image_features, text_features
 from litotes.models.matcher import Matcher
 from litotes.models.pair_adapter import PairModel
-from litotes.objectives.diagnostics import PairDiagnostics, joined
-from litotes.train.pair_objectives import PairMethod, PairObjective
-from litotes.train.plan import epoch_order, step_seed
+from litotes.objectives.diagnostics import PairDiagnostics
+from litotes.train.pair_objectives import PairMethod, PairObjective, first_batches
+from litotes.train.plan import step_seed
 from litotes.train.task import Task, Terms
 
 
@@ -113,6 +113,11 @@ class FrozenPairs(Task[PairBatch]):
 
     @property
     def module(self) -> PairModel:
+        """The model of pair scores, which is all that is trained."""
+        return self._objective.module
+
+    @property
+    def scorer(self) -> PairModel:
         """The model of pair scores."""
         return self._objective.module
 
@@ -149,14 +154,13 @@ class FrozenPairs(Task[PairBatch]):
 
     def diagnose(self, batch_size: int, batches: int = 8) -> PairDiagnostics | None:
         """The state of the distribution on the first batches of a fixed order; None for a model without one."""
-        order = epoch_order(len(self), self._method.seed, 0)
-        parts = []
-        for number in range(min(batches, -(-len(order) // batch_size))):
-            batch = self.prepare(order[number * batch_size : (number + 1) * batch_size].tolist())
+
+        def one(number: int, rows: list[int]) -> PairDiagnostics | None:
+            batch = self.prepare(rows)
             self.begin_step(number)
-            parts.append(self._objective.diagnose(batch.images, batch.texts, batch.positives, self._generator))
-        known = [part for part in parts if part is not None]
-        return joined(known) if known else None
+            return self._objective.diagnose(batch.images, batch.texts, batch.positives, self._generator)
+
+        return first_batches(len(self), self._method, batch_size, batches, one)
 
 
 def _require_finite(what: str, features: Tensor, names: Sequence[str]) -> None:
