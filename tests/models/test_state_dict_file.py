@@ -63,7 +63,10 @@ def differences(model, backbone):
     wanted = model.encode_text(ids)
     encoder = backbone.encoder
     trimmed = torch.cat([encoder.text_features(row[None, : int(row.argmax()) + 1]) for row in ids])
+    with torch.no_grad():  # another way through the last block
+        images = encoder.image_features(pixels())
     return [
+        (images - model.encode_image(pixels())).abs().max().item(),
         (encoder.image_features(pixels()) - model.encode_image(pixels())).abs().max().item(),
         (encoder.text_features(ids) - wanted).abs().max().item(),
         (trimmed - wanted).abs().max().item(),

@@ -17,6 +17,7 @@ from transformers.utils import logging
 
 from litotes.backbones.fit import first_three, shape_problems
 from litotes.errors import UserError
+from litotes.models.last_layer import first_token
 
 _CONFIG, WEIGHTS = "config.json", "model.safetensors"
 _HUB_FILES = (
@@ -56,8 +57,19 @@ class ClipEncoder(nn.Module):
         self._hashed: tuple[list[tuple[int, int]], str] = ([], "")
 
     def image_features(self, pixels: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
-        """Projected picture embeddings, un-normalised."""
-        return self.clip.get_image_features(pixel_values=pixels).pooler_output
+        """Projected picture embeddings, un-normalised.
+
+        Where nothing is to be learnt, the last block is computed for the class token alone: the same to 1e-6. In
+        training it is computed whole, so that an adapter's dropout draws for every token.
+        """
+        if self.training or torch.is_grad_enabled():
+            return self.clip.get_image_features(pixel_values=pixels).pooler_output
+        tower = self.clip.vision_model
+        tokens = tower.pre_layrnorm(tower.embeddings(pixels))
+        *blocks, last = tower.encoder.layers
+        for block in blocks:
+            tokens = block(tokens, None)
+        return self.clip.visual_projection(tower.post_layernorm(first_token(last, tokens)))
 
     def text_features(self, ids: Int[Tensor, "n length"]) -> Float[Tensor, "n d"]:
         """Projected text embeddings at the end token, un-normalised."""
