@@ -25,6 +25,7 @@ COMMANDS = {
     "demo": Command("litotes.cli.demo", "adapt the small CLIP that comes with the package, and show what changed"),
     "demo pretrain": Command("litotes.cli.demo_pretrain", "pretrain the demo's small CLIP again, from nothing"),
     "demo extended": Command("litotes.cli.demo_extended", "train the demo's extended adapter again"),
+    "demo vacsr": Command("litotes.cli.demo_vacsr", "train on pairs of which some are wrong, in four ways; compare"),
     "pretrain": Command("litotes.cli.pretrain", "pretrain a small CLIP from scratch on pictures with captions"),
     "train": Command("litotes.cli.train", "adapt a CLIP model to negation on your pictures and captions"),
     "train vacsr": Command(

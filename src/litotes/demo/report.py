@@ -158,8 +158,8 @@ def _page(story: Story, results: dict[str, Any]) -> str:
         untrained=[name for name in models if name != "base" and name not in story.curves],
         facts=[fact for fact in facts(models) if set(fact[1]) != {"–"}],
         sets=_sets(models["base"]),
-        honesty=list(_lines(results.get("honesty", {}))),
-        settings=list(_lines(results.get("settings", {}))),
+        honesty=list(lines(results.get("honesty", {}))),
+        settings=list(lines(results.get("settings", {}))),
         timings={str(stage): float(seconds) for stage, seconds in results.get("timings", {}).items()},
     )  # fmt: skip
 
@@ -190,11 +190,11 @@ def _sets(model: Mapping[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
-def _lines(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+def lines(value: object, path: str = "") -> Iterator[tuple[str, str]]:
     """Nested tables as lines of (dotted name, value)."""
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _lines(part, f"{path} · {key}" if path else str(key))
+            yield from lines(part, f"{path} · {key}" if path else str(key))
     else:
         yield path.replace("_", " "), _shown(value)
 

@@ -1,0 +1,45 @@
+"""The page of the demo of pairs, and the same figures as JSON."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from litotes.demo.report import lines
+from litotes.demo.vacsr.methods import COSINE, LABELS
+from litotes.demo.vacsr.plots import noise_svg
+from litotes.demo.vacsr.tables import WAYS, tables
+from litotes.demo.vacsr.words import lead
+from litotes.evaluate.report import emphasised
+from litotes.evaluate.results import write_json, write_text
+
+
+def write_pair_report(results: Mapping[str, Any], folder: Path) -> Path:
+    """Write ``report.json`` and ``report.html`` into ``folder``, each whole or not at all, and return the page's path.
+
+    results: ``rows`` (as of ``train_row`` and ``cosine_row``), ``settings`` and ``honesty``, in JSON values. The page
+    needs nothing beside it.
+    """
+    page = _page(results)
+    write_json(folder / "report.json", dict(results))
+    return write_text(folder / "report.html", page)
+
+
+def _page(results: Mapping[str, Any]) -> str:
+    rows = results["rows"]
+    compared = {name: label for name, label in LABELS.items() if name != "no_sigma"}
+    environment = Environment(
+        loader=PackageLoader("litotes.demo"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["figures"] = emphasised
+    return environment.get_template("pairs.html.j2").render(
+        lead=lead(rows, LABELS),
+        charts={arrow: Markup(noise_svg(rows, compared, way)) for way, arrow in WAYS.items()},
+        tables=tables(rows, LABELS),
+        cosine=LABELS[COSINE],
+        honesty=list(lines(results["honesty"])),
+        settings=list(lines(results["settings"])),
+    )
