@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from coco_files import text_of, write_judgements
 from evaluate_fakes import FakeEncoder
 
+from litotes.data.judgements import read_coco_judgements
 from litotes.errors import UserError
+from litotes.evaluate.by_pairs import scored_by
+from litotes.evaluate.coco import JudgedRetrieval
+from litotes.evaluate.judged import judge_lists
 from litotes.evaluate.results import flat_metrics
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.sections import sections
@@ -117,3 +122,28 @@ def test_a_model_without_a_distribution_has_no_sigma_and_the_report_says_so_with
 def test_lists_that_do_not_fit_are_refused_before_anything_is_scored():
     with pytest.raises(UserError, match="picture 6 at place 6"):
         SelectiveRetrieval("selective", noise_pictures(N), CAPTIONS, [*OWNERS[:-1], 6], scorer())
+
+
+def test_all_judges_of_coco_are_asked_by_the_models_logits(tmp_path):
+    images, captions, _ = write_judgements(tmp_path)
+    judgements = read_coco_judgements(tmp_path)
+    texts = [text_of(image, number) for image in images for number in (0, 1)]
+    generator = torch.Generator().manual_seed(4)
+    rows = torch.randn(10, 6, generator=generator)
+    told = rows.repeat_interleave(2, 0) + torch.randn(20, 6, generator=generator)
+    pictures = noise_pictures(10)
+    coder = FakeEncoder({f"folder/p{i}": row for i, row in enumerate(rows)}, dict(zip(texts, told, strict=True)))
+    chosen = scorer()
+    (suite,) = scored_by([JudgedRetrieval("coco", pictures, images, texts, captions, judgements, ks=(1, 2))], chosen)
+    found = suite.run(coder)
+    with torch.no_grad():
+        table = chosen.model.logits(rows, told)
+    i2t = {i: [captions[j] for j in row.argsort(descending=True)] for i, row in zip(images, table, strict=True)}
+    t2i = {c: [images[j] for j in row.argsort(descending=True)] for c, row in zip(captions, table.T, strict=True)}
+    wanted = judge_lists(i2t, t2i, judgements, (1, 2))
+    for key in ("coco_5k", "coco_1k", "cxc", "eccv"):
+        for way in ("i2t", "t2i"):
+            assert found[key][way] == pytest.approx(wanted[key][way])
+    assert found["rsum"] == pytest.approx(wanted["rsum"])
+    by_cosine = JudgedRetrieval("coco", pictures, images, texts, captions, judgements, ks=(1, 2)).run(coder)
+    assert found["coco_5k"] != by_cosine["coco_5k"]

@@ -15,6 +15,8 @@ from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.judged import judge_features, require_all, require_folds
 from litotes.evaluate.suite import Identity, Result, Suite, base_name, sha256_of_rows
+from litotes.models.pair_scores import PairScorer
+from litotes.models.pair_stream import StreamedLogits
 
 
 @final
@@ -23,7 +25,8 @@ class JudgedRetrieval(Suite):
     """Find captions and pictures among all of COCO's test set, judged by COCO itself, CxC and ECCV Caption.
 
     ``pictures`` and ``image_ids`` [images]; ``captions`` and ``caption_ids`` [texts]: in any order, all that
-    ``judgements`` name and no other. Score: the encoder's own; ties stand against the model. ``run`` gives the keys of
+    ``judgements`` name and no other. Score: the encoder's own, or the logit of ``scorer`` where one is given; ties
+    stand against the model. ``run`` gives the keys of
     ``judge_features``: ``coco_5k``, ``coco_1k`` (the mean of five folds), ``rsum`` of the latter in percent, ``cxc``
     and ``eccv``, by direction; and ``notes``, what must be known of the input.
 
@@ -38,6 +41,7 @@ class JudgedRetrieval(Suite):
     judgements: CocoJudgements
     ks: Sequence[int] = (1, 5, 10)
     notes: Sequence[str] = ()
+    scorer: PairScorer | None = None
     task = "judged_retrieval"
 
     def __post_init__(self) -> None:
@@ -59,9 +63,8 @@ class JudgedRetrieval(Suite):
     def run(self, encoder: Encoder) -> Result:
         """Every judge's measure; see the class."""
         images, texts = encoder.encode_images(self.pictures), encoder.encode_texts(self.captions)
-        found = judge_features(
-            images, texts, self.image_ids, self.caption_ids, self.judgements, self.ks, encoder.similarity
-        )
+        similarity = encoder.similarity if self.scorer is None else StreamedLogits(self.scorer)
+        found = judge_features(images, texts, self.image_ids, self.caption_ids, self.judgements, self.ks, similarity)
         return {**found, "notes": list(self.notes)}
 
 

@@ -12,8 +12,8 @@ from litotes.errors import UserError
 from litotes.metrics.graded import UNFOUND, PositiveRanks, graded_scores, number_of_positives, recall
 from litotes.metrics.ranked_lists import positive_ranks, ranked_lists
 from litotes.metrics.ranking import check_ks
-from litotes.metrics.similarity import COSINE, Similarity
-from litotes.metrics.streaming import Scores, at_or_above, behind_their_equals
+from litotes.metrics.similarity import COSINE
+from litotes.metrics.streaming import Scores, Streamed, at_or_above, behind_their_equals
 
 WAYS = ("i2t", "t2i")
 _OTHER = {"i2t": "t2i", "t2i": "i2t"}
@@ -70,9 +70,11 @@ def judge_features(
     caption_ids: Sequence[int],
     judgements: CocoJudgements,
     ks: Sequence[int] = (1, 5, 10),
-    similarity: Similarity = COSINE,
+    similarity: Streamed = COSINE,
 ) -> Judged:
-    """Every measure from embeddings by ``similarity``, ranks exact and ties against the model.
+    """Every measure from embeddings by ``similarity`` (of embeddings, or a model of pairs: ``models.pair_stream``).
+
+    Ranks are exact, ties stand against the model.
 
     ``images`` [images, d] and ``texts`` [texts, e]: embeddings in the order of ``image_ids`` and ``caption_ids``, which
     are all those of ``judgements`` in any order. Neither scores nor lists are ever held as a whole.

@@ -5,7 +5,7 @@ product decides.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -33,6 +33,14 @@ class Scores(NamedTuple):
     rows: Rows
     of_pairs: Callable[[Tensor, Tensor], Tensor]
     place: Tensor
+
+
+@runtime_checkable
+class Streamed(Protocol):
+    """What scores all pictures and texts by their embeddings, in blocks; a ``Similarity`` is one."""
+
+    def scores(self, images: Tensor, texts: Tensor) -> Scores:
+        """All scores."""
 
 
 def matrix(scores: Float[Tensor, "images texts"]) -> Scores:

@@ -1,0 +1,63 @@
+"""The logits of a model of pairs in blocks, for measures of galleries whose scores are never held as a whole."""
+
+from typing import final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from litotes.errors import UserError
+from litotes.metrics.checks import refuse_non_finite
+from litotes.metrics.cosine import distinct_rows
+from litotes.metrics.streaming import Scores, in_parts
+from litotes.models.pair_scores import PairScorer
+from litotes.models.scorer import MergedMean
+from litotes.models.variational import VariationalAdapter
+
+_PAIRS = 8
+"""Single pairs whose block of all pairs is computed at once."""
+
+
+@final
+class StreamedLogits:
+    """Scores of a ``PairScorer`` as ``metrics.streaming`` takes them.
+
+    scorer: its model is read anew by every call of ``scores``. block: pictures and texts that are scored at once; no
+    result depends on it but by rounding. In a block of rows equal pictures have equal scores bit by bit, and so have
+    equal texts.
+    """
+
+    def __init__(self, scorer: PairScorer, block: int = 128) -> None:
+        self._scorer, self._block = scorer, block
+
+    @torch.no_grad()
+    def scores(self, images: Float[Tensor, "ni d"], texts: Float[Tensor, "nt d"]) -> Scores:
+        """Logits of all pairs, higher is better, float32 on the CPU. Errors: no image or no text; logits not finite."""
+        if not (len(images) and len(texts)):
+            raise UserError(
+                got=f"{len(images)} pictures and {len(texts)} texts", expected="at least one of each", do="give some"
+            )
+        model = self._scorer.model
+        device = next(model.parameters()).device
+        path = MergedMean(model) if isinstance(model, VariationalAdapter) else model
+        (pictures, place), (captions, place_of_text) = (distinct_rows(part.cpu()) for part in (images, texts))
+
+        def logits(some: Tensor, others: Tensor) -> Tensor:
+            with torch.no_grad():
+                return path.logits(some.to(device), others.to(device)).float().cpu()
+
+        def rows(start: int, stop: int) -> Tensor:
+            wanted, at = place[start:stop].unique(return_inverse=True)
+            found = torch.cat([
+                torch.cat([logits(some, others) for others in captions.split(self._block)], dim=1)
+                for some in pictures[wanted].split(self._block)
+            ])  # fmt: skip
+            refuse_non_finite(found)
+            return found[at][:, place_of_text]
+
+        def of_pairs(image: Tensor, text: Tensor) -> Tensor:
+            # By the same path as the rows: a model whose logits are all the same must tie with itself.
+            both = zip(images[image].split(_PAIRS), texts[text].split(_PAIRS), strict=True)
+            return torch.cat([logits(some, others).diagonal() for some, others in both])
+
+        return Scores((len(images), len(texts)), rows, in_parts(of_pairs), place)
