@@ -25,7 +25,7 @@ from litotes.models.scorer import VariationalScorer
 from litotes.train.backbone_pairs import RECIPE, BackbonePairs
 from litotes.train.journal import read_journal
 from litotes.train.optim import BackboneRates
-from tiny import tiny_model
+from tiny import tiny_matcher, tiny_model
 
 SHORT = {
     "backbone": "full", "dimension": 12, "val_fraction": 0.34, "batch_size": 5, "epochs": 3, "frozen_epochs": 1,
@@ -333,3 +333,36 @@ def test_what_cannot_be_done_is_told_before_the_model_is_loaded(options, told, t
     assert train(**{key: tmp_path / value if key == "cache" else value for key, value in options.items()}) == 2
     assert told in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("backbone", ["frozen", "full"])
+def test_bad_data_is_refused_before_the_model_is_loaded(backbone, pairs, model, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(pair_training, "load_backbone", None)
+    rows, lists = rows_of(pairs), [(path, repr([text])) for path, text in rows_of(pairs)]
+    one = ("filepath", "caption")
+    mistakes = {
+        "fill the column of image paths": ([*rows, ("", "a ball")], one),
+        "captions '[]' in rows 18": ([*lists[1:], (rows[0][0], "[]")], ("filepath", "captions")),
+        "1 captions without words": ([*rows[1:], (rows[0][0], " ")], one),
+        "12 pairs of which every caption is right for every picture": ([(path, "a ball") for path, _ in rows], one),
+    }
+    for told, (table_of, columns) in mistakes.items():
+        data = write(pairs.parent / "bad.csv", table_of, columns)
+        given = {"model": model, "train_data": data, "output": tmp_path / "run", "backbone": backbone}
+        assert litotes("train vacsr", **given, val_fraction=0.34, ks="1") == 2
+        assert told in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("backbone", ["frozen", "full"])
+def test_numbers_that_are_none_stop_a_run_and_say_where(backbone, pairs, train, tmp_path, capsys):
+    matcher = tiny_matcher(tmp_path / "big", [row[1] for row in rows_of(pairs)])
+    with torch.no_grad():
+        matcher.encoder.clip.text_model.final_layer_norm.weight.fill_(3e38)
+    matcher.save(tmp_path / "big")
+    alone = ("dimension", "frozen_epochs", "token_part") if backbone == "frozen" else ()
+    assert train(model=tmp_path / "big", backbone=backbone, without=alone) == 2
+    assert "text embeddings NaN or infinite" in " ".join(capsys.readouterr().err.split())
+    assert train("fast", backbone=backbone, without=alone, lr=1e30) == 2
+    assert "lower the learning rate" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "fast" / "pair-adapter").exists()

@@ -107,13 +107,14 @@ def test_what_is_right_in_a_batch_is_what_any_row_of_the_table_says():
     assert known.matrix([2, 0]).all()
     asked = known.between(np.array([2, 0]), np.array([0, 1, 2, 3]))  # C and A; x, y, z, w
     assert asked.tolist() == [[("CA"[i], "xyzw"[j]) in pairs for j in range(4)] for i in range(2)]
-    assert known.tells_apart()
+    known.require_wrong_pair()
     assert not KnownPairs(codes("AAB"), codes("xyx")).matrix([1, 2])[1, 0]
 
 
 @pytest.mark.parametrize(("pictures", "texts"), [("AAA", "xyx"), ("ABAB", "xxyy"), ("AB", "xx")])
 def test_a_table_in_which_everything_is_right_tells_nothing_apart(pictures, texts):
-    assert not KnownPairs(codes(pictures), codes(texts)).tells_apart()
+    with pytest.raises(UserError, match=rf"{len(pictures)} pairs of which every caption is right for every picture"):
+        KnownPairs(codes(pictures), codes(texts)).require_wrong_pair()
 
 
 def test_the_fingerprint_knows_contents_and_captions_not_names():

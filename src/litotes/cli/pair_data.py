@@ -5,7 +5,15 @@ from typing import Any
 
 from litotes.cli.train_vacsr import Settings
 from litotes.data.noise import Noise, load_noise, noise_record, shuffled
-from litotes.data.pairs import CaptionedPictures, Codes, read_pairs, require_disjoint, split_by_picture
+from litotes.data.pairs import (
+    CaptionedPictures,
+    Codes,
+    KnownPairs,
+    codes,
+    read_pairs,
+    require_disjoint,
+    split_by_picture,
+)
 from litotes.data.screening import Screening
 from litotes.errors import UserError
 
@@ -29,7 +37,7 @@ def load_data(settings: Settings, screening: Screening | None = None) -> PairDat
     """Both parts of the data, and the noise on the part to train on.
 
     screening: what becomes of missing and broken pictures; those left out are so before the split and the noise.
-    Errors: those of the files and of the noise.
+    Errors: those of the files and of the noise; a part to train on that has no wrong pair.
     """
     data = read_pairs(settings.train_data, settings.images_root, screening)
     if settings.val_data:
@@ -38,6 +46,7 @@ def load_data(settings: Settings, screening: Screening | None = None) -> PairDat
     else:
         training, held = split_by_picture(data, settings.val_fraction, settings.seed, MOST_VALIDATION)
     seen = _noisy(training, settings)
+    KnownPairs(training.contents()[seen], codes(training.captions)).require_wrong_pair()
     if not (settings.noise_index or settings.noise_ratio):
         return PairData(training, held, seen, None)
     asked: dict[str, Any] = {"ratio": settings.noise_ratio, "unit": settings.noise_unit, "seed": settings.noise_seed}

@@ -150,6 +150,11 @@ class KnownPairs:
         place = np.searchsorted(self._known, asked).clip(max=len(self._known) - 1)
         return self._known[place] == asked
 
-    def tells_apart(self) -> bool:
-        """Whether any caption is not said of any picture."""
-        return len(self._known) < len(np.unique(self._pictures)) * len(np.unique(self._texts))
+    def require_wrong_pair(self) -> None:
+        """Refuse a table that says every caption of every picture, of which nothing can be learnt."""
+        if len(self._known) == len(np.unique(self._pictures)) * len(np.unique(self._texts)):
+            raise UserError(
+                got=f"{len(self._pictures)} pairs of which every caption is right for every picture",
+                expected="at least two pictures with captions of their own",
+                do="give more pictures, with captions that tell them apart",
+            )

@@ -111,12 +111,7 @@ class BackbonePairs(Task[RawPairBatch]):
         self._augmentation = augmentation or Augmentation()
         self._seen = data.owners if owners is None else owners
         self._known = KnownPairs(data.contents()[self._seen], codes(data.captions))
-        if not self._known.tells_apart():
-            raise UserError(
-                got=f"{len(data)} pairs of which every caption is right for every picture",
-                expected="at least two pictures with captions of their own",
-                do="give more pictures, with captions that tell them apart",
-            )
+        self._known.require_wrong_pair()
         tokenizer = matcher.tokenizer
         self._mask = tokenizer.id_of("M")
         self._words = [i for i in range(tokenizer.vocabulary_size) if i not in (tokenizer.bos, tokenizer.eos)]

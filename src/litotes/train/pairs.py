@@ -93,12 +93,7 @@ class FrozenPairs(Task[PairBatch]):
         self.name = method.method
         self._data, self._objective, self._method = data, objective, method
         self._known = KnownPairs(data.picture_of_row, data.text_of_row)
-        if not self._known.tells_apart():
-            raise UserError(
-                got=f"{len(data)} pairs of which every caption is right for every picture",
-                expected="at least two pictures with captions of their own",
-                do="give more pictures, with captions that tell them apart",
-            )
+        self._known.require_wrong_pair()
         for what, features in (("pictures", data.images), ("captions", data.texts)):
             if torch.equal(features, features[:1].expand_as(features)):
                 raise UserError(
