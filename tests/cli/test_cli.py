@@ -108,7 +108,7 @@ def test_version(capsys):
         (["demo", "pretrian"], "did you mean 'demo pretrain'?"),
         (["data", "convert-cc"], "did you mean 'data convert-cc-neg'?"),
         (["data"], "say what to do: data convert-cc-neg"),
-        (["xyz"], "one of convert, data convert-cc-neg, data suspects, demo"),
+        (["xyz"], "one of calibrate, convert, data convert-cc-neg, data suspects, demo"),
     ],
 )
 def test_an_unknown_command_is_answered_with_the_nearest(words, expected, capsys):

@@ -14,7 +14,6 @@ from safetensors.torch import load_file
 from litotes.cli import pair_training
 from litotes.cli.options import described, parse
 from litotes.cli.pair_data import load_data
-from litotes.cli.pair_report import signs
 from litotes.cli.pair_settings import loop_of, method_of
 from litotes.cli.train_vacsr import Settings
 from litotes.data.noise import noise_sha256, save_noise
@@ -25,7 +24,7 @@ from litotes.models.matcher import load_matcher
 from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter
 from litotes.models.pair_scores import PairScorer
 from litotes.models.variational import AdapterConfig
-from litotes.objectives.diagnostics import PairDiagnostics
+from litotes.objectives.diagnostics import PairDiagnostics, signs
 from litotes.objectives.vacsr import VacsrConfig
 from litotes.train.backbone_pairs import RECIPE
 from litotes.train.journal import read_journal

@@ -9,8 +9,10 @@ import torch
 
 from litotes.data.images import ArrayPictures
 from litotes.data.pairs import CaptionedPictures
-from litotes.evaluate.suspects import MISSING, WRONG, suspects, suspects_csv
+from litotes.evaluate.suspects import MISSING, WRONG, flat_note, labelled_logits, suspects, suspects_csv
+from litotes.metrics.calibrators import Scaling
 from litotes.models.pair_adapter import new_pair_model
+from litotes.models.pair_calibration import PairCalibration
 from litotes.models.pair_scores import HighestPairs, PairScorer
 from litotes.models.variational import AdapterConfig
 
@@ -129,3 +131,29 @@ def test_the_table_has_the_numbers_and_the_rows_as_the_user_counts_them(kind, da
         assert [float(row[name]) for name in sigma] == pytest.approx(
             [one.doubts[name] for name in ("sigma", "total_variance") if sigma], rel=1e-5
         )
+
+
+def test_a_calibrated_model_gives_the_probability_of_a_match_in_a_column_of_its_own(data):
+    images, texts = features(4, 0), features(5, 1)
+    calibration = PairCalibration("scaling", Scaling(0.5, -1.0), "balanced", "ab")
+    found = suspects(data, images, texts, PairScorer(model("cosine"), calibration=calibration), most=2)
+    for one in found:
+        assert one.p_match == pytest.approx(1 / (1 + np.exp(-(2 * one.logit - 1))))
+    rows = list(csv.DictReader(io.StringIO(suspects_csv(found, data, range(7)).decode())))
+    assert [float(row["p_match"]) for row in rows] == pytest.approx([one.p_match for one in found], rel=1e-5)
+    plain = suspects(data, images, texts, PairScorer(model("cosine")), most=2)
+    assert plain[0].p_match is None and b"p_match" not in suspects_csv(plain, data, range(7))
+    assert float(labelled_logits(data, images, texts, PairScorer(model("cosine"))).min()) == pytest.approx(
+        plain[0].logit
+    )
+
+
+def test_it_is_told_where_p_hardly_varies_over_the_labelled_pairs():
+    logits = torch.linspace(-0.03, 0.03, 101)
+    told = flat_note(logits)
+    assert "p hardly varies: nine in ten pairs of the table have p from 0.4933 to 0.5067" in told
+    # Two outliers are no variation; a wide range is, and so are small p whose logits differ.
+    assert flat_note(torch.cat([logits, torch.tensor([-9.0, 9.0])])) is not None
+    assert flat_note(10 * logits) is None
+    assert flat_note(torch.linspace(-9.0, -7.0, 101)) is None
+    assert flat_note(logits[:10]) is None

@@ -15,7 +15,6 @@ from litotes.evaluate.report import Adaptation, write_comparison_report
 from litotes.evaluate.table import figures_table
 from litotes.evaluate.verdict import outcome
 from litotes.models.variational import AdapterConfig
-from litotes.objectives.diagnostics import PairDiagnostics, collapses
 from litotes.objectives.vacsr import VacsrConfig, VacsrTerms
 from litotes.train.journal import read_journal
 from litotes.train.loop import LoopConfig, total_steps
@@ -26,8 +25,6 @@ Records = Mapping[str, Mapping[str, Any]]
 RUN = "run"
 BEFORE = "cosine"
 """What the model is compared with: the cosine of the same features."""
-AT_BOUND = 0.01
-"""Share of log-variances at the ends of their range from which on it is told."""
 _IN_WORDS = {
     "variational": "VACSR's variational adapter",
     "deterministic": "a deterministic adapter of the same size",
@@ -61,19 +58,6 @@ def opening(trained: Trained, settings: Settings) -> str:
         + (f", and both towers, their tokens pooled into {settings.dimension:,} numbers" if settings.full else ""),
     ]
     return "\n".join([*lines, *([f"noise: {_noise_in_words(data.noise)}"] if data.noise else [])])
-
-
-def signs(state: PairDiagnostics | None) -> list[str]:
-    """What is wrong with the distribution after the training, in sentences; nothing for a model without one."""
-    if state is None:
-        return []
-    told = [f"{sentence}." for sentence in collapses(state)]
-    if state.at_bound > AT_BOUND:
-        told.append(
-            f"{state.at_bound:.1%} of the log-variances are at the ends of their range, plus and minus 10: "
-            "they saturate, and what lies beyond is not told apart."
-        )
-    return told
 
 
 def rest_note(trained: Trained, settings: Settings) -> str:

@@ -19,7 +19,6 @@ from litotes.cli.pair_report import (
     rest_note,
     selection_notes,
     show,
-    signs,
     write_page,
 )
 from litotes.cli.pair_settings import loop_of, method_of
@@ -46,7 +45,7 @@ from litotes.models.pair_adapter import BACKBONE, save_pair_adapter
 from litotes.models.pair_backbone_file import read_pair_backbone
 from litotes.models.pair_scores import PairScorer
 from litotes.models.variational import parameter_count
-from litotes.objectives.diagnostics import named
+from litotes.objectives.diagnostics import named, signs
 from litotes.places import require_folder_place
 from litotes.train.backbone_pairs import recipe_pictures
 from litotes.train.checkpoint import require_same_settings

@@ -11,10 +11,11 @@ from litotes.data.pairs import read_placed_pairs
 from litotes.data.screening import Screening, left_out_notes
 from litotes.errors import UserError, together
 from litotes.evaluate.command import progress_bars, require_device
-from litotes.evaluate.suspects import MISSING, WRONG, Suspect, suspects, suspects_csv
+from litotes.evaluate.suspects import MISSING, WRONG, Suspect, flat_note, labelled_logits, suspects, suspects_csv
 from litotes.models.loading import load_backbone, require_source
 from litotes.models.lora import load_adapter, require_adapter_files
 from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter
+from litotes.models.pair_calibration import load_calibration
 from litotes.models.pair_scores import PairScorer
 from litotes.places import require_file_place, require_folder_place, write_whole
 from litotes.train.pairs import pair_features
@@ -41,18 +42,24 @@ def run_suspects(settings: Settings) -> None:
     matcher.workers = settings.workers
     if settings.adapter:
         load_adapter(matcher, settings.adapter, any_base=settings.any_base)
-    model, _ = load_pair_adapter(settings.pair_adapter, matcher)
+    model, side = load_pair_adapter(settings.pair_adapter, matcher)
+    calibration = load_calibration(settings.pair_adapter, side.weights_sha256)
     with progress_bars(screen) as progress:
         if screening.look(matcher.preprocess.square, settings.workers, progress):
             data, places = read()
         for note in (*matcher.notes, *left_out_notes(screening.record())):
             screen.print(f"note: {note}", highlight=False, markup=False)
         features = pair_features(matcher, data, cache=settings.cache)
-        scorer = PairScorer(model)
-        found = suspects(data, features.images, features.texts, scorer, settings.most, partial(progress, "pairs"))
+        scorer = PairScorer(model, calibration=calibration)
+        labelled = labelled_logits(data, features.images, features.texts, scorer)
+        bar = partial(progress, "pairs")
+        found = suspects(data, features.images, features.texts, scorer, settings.most, bar, labelled)
+        flat = flat_note(labelled)
     write_whole(settings.output, suspects_csv(found, data, places))
     for kind in (WRONG, MISSING):
         screen.print(_told(kind, [one for one in found if one.kind == kind]), highlight=False, soft_wrap=True)
+    if flat:
+        screen.print(f"note: {flat}", highlight=False, soft_wrap=True, markup=False)
     screen.print(f"written to {settings.output}", highlight=False, soft_wrap=True, markup=False)
 
 

@@ -33,6 +33,7 @@ from litotes.models.masking import MaskedMatcher
 from litotes.models.matcher import Matcher
 from litotes.models.pair_adapter import BACKBONE, load_pair_adapter, read_pair_adapter
 from litotes.models.pair_backbone_file import read_pair_backbone
+from litotes.models.pair_calibration import load_calibration
 from litotes.models.pair_scores import PairScorer
 from litotes.places import require_file_place, require_folder_place
 
@@ -112,7 +113,8 @@ def _by_pairs(
     told = {"pair_adapter": record_of(side)}
     if side.backbone_sha256:
         told["pair_backbone"] = record_of(read_pair_backbone(config.pair_adapter / BACKBONE))
-    return told, partial(scored_by, scorer=PairScorer(model))
+    calibration = load_calibration(config.pair_adapter, side.weights_sha256)
+    return told, partial(scored_by, scorer=PairScorer(model, calibration=calibration))
 
 
 def _measured(

@@ -11,8 +11,10 @@ from torch import Tensor
 from litotes.errors import UserError
 from litotes.metrics.checks import refuse_non_finite
 from litotes.models.pair_adapter import PairModel
+from litotes.models.pair_calibration import PairCalibration
 from litotes.models.scorer import MergedMean, VariationalScorer
 from litotes.models.variational import VariationalAdapter, uncertainty
+from litotes.objectives.diagnostics import PairDiagnostics, diagnostics
 
 SIGMA, TOTAL, DOUBT = "sigma", "total_variance", "one_minus_p"
 """The ways to say how unsure a model is: mean standard deviation, mean variance of the mixture, 1 - p."""
@@ -36,12 +38,13 @@ class PairScorer:
     """Scores of all pairs of pictures and texts, and the doubts of chosen pairs.
 
     model: read anew for other features, and taken as it was for the last ones: make a new scorer when it has learned
-    on. block: pictures and texts scored at once. Features may lie on any device; what is returned lies on the CPU.
+    on. block: pictures and texts scored at once. calibration: what makes probabilities of its logits, if anything does.
+    Features may lie on any device; what is returned lies on the CPU.
     Nothing is drawn.
     """
 
-    def __init__(self, model: PairModel, block: int = 128) -> None:
-        self.model, self._block = model, block
+    def __init__(self, model: PairModel, block: int = 128, calibration: PairCalibration | None = None) -> None:
+        self.model, self.calibration, self._block = model, calibration, block
         self._device = next(model.parameters()).device
         self._last: tuple[Tensor, Tensor, Tensor] | None = None
 
@@ -117,6 +120,20 @@ class PairScorer:
             for name, matrix in self._all(image, text).items():
                 parts.setdefault(name, []).append(matrix.diagonal().double().cpu())
         return {name: torch.cat(values) for name, values in parts.items()}
+
+    @torch.no_grad()
+    def state(
+        self, images: Float[Tensor, "bi d"], texts: Float[Tensor, "bt d"], positives: Bool[Tensor, "bi bt"]
+    ) -> PairDiagnostics | None:
+        """``objectives.diagnostics`` of one draw, of a fixed seed, for all pairs; None without a distribution.
+
+        All components of all pairs are held at once: for some dozens of either.
+        """
+        if not isinstance(self.model, VariationalAdapter):
+            return None
+        image, text = (features.to(self._device) for features in (images, texts))
+        generator = torch.Generator(device=self._device).manual_seed(0)
+        return diagnostics(self.model(image, text, generator), positives)
 
     @torch.no_grad()
     def all_doubts(self, images: Float[Tensor, "ni d"], texts: Float[Tensor, "nt d"]) -> dict[str, Tensor]:

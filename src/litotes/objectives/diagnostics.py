@@ -15,6 +15,9 @@ from litotes.objectives.vacsr import PairSample
 IDLE = 0.1
 """A component is idle below this share of an even weight: alpha_k < IDLE / K, which is 5 % for two components."""
 
+AT_BOUND = 0.01
+"""Share of log-variances at the ends of their range from which on it is told."""
+
 FLAT = 1e-3
 """A component is flat below this mean divergence, in nats a dimension: it is the prior, whatever the pair."""
 
@@ -125,4 +128,21 @@ def collapses(found: PairDiagnostics) -> list[str]:
                 f"component {component} of {k} is flat: its divergence from the prior is {kl:.3g} nats a dimension, "
                 f"below {FLAT:g}, so that it says the same of every pair"
             )
+    return told
+
+
+def signs(found: PairDiagnostics | None) -> list[str]:
+    """What is wrong with a distribution after its training, in sentences: `collapses`, and log-variances that saturate.
+
+    No sentence is as it should be, or a model without a distribution (None). Saturation is told from 1 % of the
+    log-variances at the ends of their range on.
+    """
+    if found is None:
+        return []
+    told = [f"{sentence}." for sentence in collapses(found)]
+    if found.at_bound > AT_BOUND:
+        told.append(
+            f"{found.at_bound:.1%} of the log-variances are at the ends of their range, plus and minus 10: "
+            "they saturate, and what lies beyond is not told apart."
+        )
     return told

@@ -1,0 +1,125 @@
+"""The work of ``litotes calibrate``: from a table of held-out pairs to the calibration of an adapter."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from litotes.cli.calibrate import Settings
+from litotes.data.pairs import CaptionedPictures, read_pairs, split_by_picture
+from litotes.data.screening import Screening, left_out_notes
+from litotes.errors import UserError, together
+from litotes.evaluate.command import progress_bars, require_device
+from litotes.metrics.answered_pairs import AnsweredPairs, answered_pairs
+from litotes.metrics.calibration import brier, reliability
+from litotes.models.loading import load_backbone, require_source
+from litotes.models.lora import load_adapter, require_adapter_files
+from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter
+from litotes.models.pair_calibration import CALIBRATION, PairCalibration, fit_calibrator, save_calibration
+from litotes.models.pair_scores import PairScorer
+from litotes.places import require_file_place, require_folder_place
+from litotes.train.pairs import pair_features
+
+_WHERE = ("vocabulary", "activation", "round_like_reference", "sha256", "allow_network")
+_ABOUT = {"found": "what a search finds first", "balanced": "pairs of which half are right"}
+FEW = 100
+"""Answers of either outcome below which a fit follows chance, which is told."""
+
+
+def run_calibration(settings: Settings) -> None:
+    """Everything is read and checked before the model is loaded; the calibration is written last."""
+    screen = Console()
+    _require_places(settings)
+    screening = Screening(settings.broken_pictures, settings.allow_missing)
+    read = partial(_read, settings, screening)
+    where: dict[str, Any] = {key: getattr(settings, key) for key in _WHERE}
+    parts = together(
+        read, partial(require_source, settings.model, **where), partial(read_pair_adapter, settings.pair_adapter),
+        *([partial(require_adapter_files, settings.adapter)] if settings.adapter else []),
+    )[0]  # fmt: skip
+    matcher = load_backbone(settings.model, device=settings.device, **where)
+    matcher.workers = settings.workers
+    if settings.adapter:
+        load_adapter(matcher, settings.adapter, any_base=settings.any_base)
+    model, side = load_pair_adapter(settings.pair_adapter, matcher)
+    with progress_bars(screen) as progress:
+        if screening.look(matcher.preprocess.square, settings.workers, progress):
+            parts = read()
+        for note in (*matcher.notes, *left_out_notes(screening.record())):
+            screen.print(f"note: {note}", highlight=False, markup=False)
+        scorer = PairScorer(model)
+        fitted, measured = (_answers(settings, scorer, pair_features(matcher, part, cache=settings.cache))
+                            for part in parts)  # fmt: skip
+    calibrator = fit_calibrator(settings.method, fitted.scores, fitted.right)
+    before, after = torch.sigmoid(measured.scores.double()), calibrator(measured.scores)
+    told = {
+        "data": settings.data.name, "split_sha256": parts[0].fingerprint(), "measured_split_sha256":
+        parts[1].fingerprint(), "seed": settings.seed, "answers": len(fitted.right), "right": int(fitted.right.sum()),
+        "measured": {"answers": len(measured.right), "right": int(measured.right.sum()),
+                     "before": _worth(before, measured.right), "after": _worth(after, measured.right)},
+    }  # fmt: skip
+    found = PairCalibration(settings.method, calibrator, settings.pairs, side.weights_sha256, told)
+    path = save_calibration(found, settings.pair_adapter)
+    for line in _lines(found, parts):
+        screen.print(line, highlight=False, soft_wrap=True, markup=False)
+    screen.print(f"written to {path}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _read(settings: Settings, screening: Screening) -> tuple[CaptionedPictures, CaptionedPictures]:
+    """The part to fit to and the part to measure on; pictures of equal content are on one side."""
+    data = read_pairs(settings.data, settings.images_root, screening, "data")
+    different = len(np.unique(data.contents()))
+    if not 2 <= round(settings.measure_fraction * different) <= different - 2:
+        raise UserError(
+            got=f"{different} different pictures with --measure-fraction {settings.measure_fraction}",
+            expected="at least two pictures to fit to, and two to measure on",
+            do="give more pictures, some hundreds at least",
+        )
+    return split_by_picture(data, settings.measure_fraction, settings.seed, different)
+
+
+def _answers(settings: Settings, scorer: PairScorer, features: Any) -> AnsweredPairs:  # noqa: ANN401
+    texts = features.texts[features.text_of_row]
+    scores = scorer.scores(features.images, texts)
+    return answered_pairs(scores, features.picture_of_row.tolist(), settings.pairs, settings.seed)
+
+
+def _worth(probabilities: torch.Tensor, right: torch.Tensor) -> dict[str, float]:
+    return {"ece": reliability(probabilities, right).ece, "brier": brier(probabilities, right)}
+
+
+def _lines(found: PairCalibration, parts: tuple[CaptionedPictures, CaptionedPictures]) -> list[str]:
+    """What was fitted and how far it is off, in sentences."""
+    told = found.fitted_on
+    measured = told["measured"]
+    lines = [
+        f"P(match) of {_ABOUT[found.population]}, by {found.method}, fitted to {told['answers']:,} answers about "
+        f"{len(parts[0].pictures):,} pictures ({told['right'] / told['answers']:.1%} right)",
+        f"on {measured['answers']:,} others about {len(parts[1].pictures):,} pictures "
+        f"({measured['right'] / measured['answers']:.1%} right): expected calibration error "
+        f"{measured['before']['ece']:.1%} before and {measured['after']['ece']:.1%} after, Brier score "
+        f"{measured['before']['brier']:.3f} and {measured['after']['brier']:.3f}",
+    ]
+    fewest = min(told["right"], told["answers"] - told["right"])
+    if fewest < FEW:
+        lines.append(f"note: only {fewest} of the fitted answers have one of the two outcomes; chance has a part in it")
+    if measured["after"]["ece"] >= measured["before"]["ece"]:
+        lines.append("note: on the pairs measured it is no better than before; give more pairs to fit to")
+    return lines
+
+
+def _require_places(settings: Settings) -> None:
+    """Refuse a device or a place that will not do, before a file is read."""
+    require_device(settings.device)
+    path = settings.pair_adapter / CALIBRATION
+    require_file_place(path, "the calibration in --pair-adapter,")
+    if path.exists() and not settings.overwrite:
+        raise UserError(
+            got=f"{path}, which is there",
+            expected="an adapter without a calibration",
+            do="add --overwrite to replace it",
+        )
+    if settings.cache:
+        require_folder_place(settings.cache, "--cache")

@@ -1,0 +1,162 @@
+"""``litotes calibrate``: a table in, a calibration beside the adapter, probabilities in evaluate; what is refused."""
+
+import csv
+import json
+import shutil
+
+import pytest
+import torch
+from drawn_table import litotes, pictures, table, write
+
+from litotes.data.pairs import read_pairs, split_by_picture
+from litotes.errors import UserError
+from litotes.metrics.answered_pairs import answered_pairs
+from litotes.metrics.calibration import brier, reliability
+from litotes.metrics.calibrators import fit_scaling
+from litotes.models.matcher import load_matcher
+from litotes.models.pair_adapter import new_pair_model, read_pair_adapter, save_pair_adapter
+from litotes.models.pair_calibration import CALIBRATION, load_calibration
+from litotes.models.pair_scores import PairScorer
+from litotes.models.variational import AdapterConfig
+from tiny import DIMENSION, tiny_model
+
+CONFIG = AdapterConfig(features=DIMENSION, hidden=8, latent=6, decoder_hidden=4)
+COUNT = 16
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    return table(tmp_path_factory.mktemp("drawn"), count=COUNT, columns=("filepath", "caption"))
+
+
+@pytest.fixture(scope="module")
+def clip(pairs, tmp_path_factory):
+    with pairs.open(newline="", encoding="utf-8") as file:
+        captions = [row["caption"] for row in csv.DictReader(file)]
+    return tiny_model(tmp_path_factory.mktemp("model") / "clip", captions)
+
+
+@pytest.fixture
+def adapter(clip, tmp_path):
+    folder = tmp_path / "pair-adapter"
+    matcher = load_matcher(clip)
+    save_pair_adapter(
+        new_pair_model("variational", CONFIG, seed=1), "variational", CONFIG, matcher, {"method": "x"}, folder
+    )
+    return folder
+
+
+@pytest.fixture
+def calibrate(clip, pairs, adapter):
+    def run(**options):
+        return litotes("calibrate", **({"model": clip, "pair_adapter": adapter, "data": pairs} | options))
+
+    return run
+
+
+def halves(clip, pairs, seed=0, population="balanced"):
+    """Answers of both parts, by the adapter of the fixture."""
+    matcher, scorer = load_matcher(clip), PairScorer(new_pair_model("variational", CONFIG, seed=1))
+    for part in split_by_picture(read_pairs(pairs), 0.5, seed, COUNT):
+        scores = scorer.scores(matcher.encode_images(part.pictures), matcher.encode_texts(part.captions))
+        yield answered_pairs(scores, part.owners.tolist(), population, seed)
+
+
+@pytest.fixture(scope="module")
+def seed(clip, pairs):
+    """A split whose first part this untrained adapter happens to rank better than chance, so that it can be fitted."""
+    for seed in range(50):
+        fitted, _ = halves(clip, pairs, seed)
+        try:
+            fit_scaling(fitted.scores, fitted.right, offset=True)
+        except UserError:
+            continue
+        return seed
+    raise AssertionError("no such split")
+
+
+def test_it_is_fitted_to_one_half_and_measured_on_the_other(calibrate, clip, pairs, seed, adapter, capsys):
+    assert calibrate(pairs="balanced", seed=seed) == 0
+    found = load_calibration(adapter, read_pair_adapter(adapter).weights_sha256)
+    fitted, measured = halves(clip, pairs, seed)
+    expected = fit_scaling(fitted.scores, fitted.right, offset=True)
+    assert found.calibrator.temperature == pytest.approx(expected.temperature, rel=1e-3)
+    assert found.calibrator.offset == pytest.approx(expected.offset, rel=1e-3, abs=1e-4)
+    told = found.fitted_on["measured"]
+    assert told["before"]["ece"] == pytest.approx(reliability(measured.scores.sigmoid(), measured.right).ece, abs=1e-5)
+    assert told["after"]["ece"] == pytest.approx(reliability(expected(measured.scores), measured.right).ece, abs=1e-3)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "fitted to 16 answers about 8 pictures (50.0% right)" in shown
+    assert f"{told['before']['ece']:.1%} before and {told['after']['ece']:.1%} after" in shown
+    assert "only 8 of the fitted answers" in shown
+
+
+def test_evaluate_tells_the_reliability_of_both_and_changes_no_ranking(calibrate, clip, pairs, seed, adapter, tmp_path):
+    def evaluated(name):
+        options = {"model": clip, "pair_adapter": adapter, "retrieval": pairs, "output": tmp_path / name, "ks": "1,2"}
+        assert litotes("evaluate", adapted_only=True, **options) == 0
+        return json.loads((tmp_path / name).read_text())["suites"]
+
+    before = evaluated("before.json")
+    assert set(before["selective"]["reliability"]) == {"population", "n", "p"}
+    assert calibrate(pairs="balanced", seed=seed) == 0
+    after = evaluated("after.json")
+    told = after["selective"]["reliability"]
+    assert told["population"] == "balanced" and told["n"] == 2 * COUNT
+    assert {"ece", "brier", "confidence", "frequency"} <= set(told["calibrated"])
+    found = load_calibration(adapter, read_pair_adapter(adapter).weights_sha256)
+    matcher, data = load_matcher(clip), read_pairs(pairs)
+    scores = PairScorer(new_pair_model("variational", CONFIG, seed=1)).scores(
+        matcher.encode_images(data.pictures), matcher.encode_texts(data.captions)
+    )
+    answers = answered_pairs(scores, data.owners.tolist(), "balanced")
+    for name, p in (("p", answers.scores.sigmoid()), ("calibrated", found(answers.scores))):
+        assert told[name]["brier"] == pytest.approx(brier(p, answers.right), abs=1e-5)
+    assert told["p"]["confidence"] != told["calibrated"]["confidence"]
+    assert after["retrieval"]["rsum"] == before["retrieval"]["rsum"]
+
+
+def test_a_calibration_is_not_replaced_unasked_and_goes_with_its_adapter(calibrate, clip, pairs, seed, adapter, capsys):
+    assert calibrate(pairs="balanced", seed=seed) == 0
+    first = (adapter / CALIBRATION).read_bytes()
+    assert calibrate(pairs="balanced", method="isotonic") == 2
+    assert "--overwrite" in capsys.readouterr().err and (adapter / CALIBRATION).read_bytes() == first
+    assert calibrate(pairs="balanced", method="isotonic", overwrite=True) == 0
+    assert json.loads((adapter / CALIBRATION).read_text())["method"] == "isotonic"
+    # Of another adapter's weights it is refused, by whatever reads it.
+    other = adapter.with_name("other")
+    save_pair_adapter(
+        new_pair_model("variational", CONFIG, seed=2), "variational", CONFIG, load_matcher(clip), {}, other
+    )
+    shutil.copy(adapter / CALIBRATION, other / CALIBRATION)
+    assert litotes("evaluate", model=clip, pair_adapter=other, retrieval=pairs, output=other / "r.json", ks="1") == 2
+    assert "fitted to an adapter of weights" in capsys.readouterr().err
+
+
+def test_too_few_pictures_and_odd_shares_are_refused_before_the_model_is_read(calibrate, tmp_path, capsys):
+    rows = pictures(tmp_path / "few", 3)
+    few = write(tmp_path / "few" / "pairs.csv", [row[:2] for row in rows], ("filepath", "caption"))
+    assert calibrate(data=few) == 2
+    assert "3 different pictures" in capsys.readouterr().err
+    assert calibrate(measure_fraction=1.0) == 2
+    assert "--measure-fraction 1.0" in capsys.readouterr().err
+    assert calibrate(any_base=True) == 2
+
+
+def test_answers_that_are_all_wrong_leave_nothing_behind(calibrate, adapter, clip, capsys):
+    with torch.no_grad():
+        model = new_pair_model("variational", CONFIG, seed=1)
+        for head in (*model.mean_heads, model.decoder[0]):  # one logit for every pair: all searches tie
+            head.weight.zero_()
+    save_pair_adapter(model, "variational", CONFIG, load_matcher(clip), {}, adapter)
+    assert calibrate() == 2
+    assert "none were right" in capsys.readouterr().err
+    assert not (adapter / CALIBRATION).exists()
