@@ -16,17 +16,22 @@ def result(tmp_path):
     return tmp_path / "own.json"
 
 
-def test_results_stand_beside_a_published_row(result, tmp_path, capsys):
-    page = tmp_path / "page.html"
-    assert litotes("report", results=result, published="CLIP B/32 + HANCLIP", output=page, title="Ours <b>") == 0
-    shown = capsys.readouterr().out
-    assert "those of CLIP B/32 + HANCLIP in HANCLIP, Table 1" in " ".join(shown.split())
-    assert "41.8 %" in shown and str(page) in shown.replace("\n", "")
+def test_results_stand_beside_published_rows(result, tmp_path, capsys):
+    page, rows = tmp_path / "page.html", "CLIP B/32,CLIP B/32 + HANCLIP"
+    assert litotes("report", results=result, published=rows, output=page, title="Ours <b>") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "base beside CLIP B/32, published" in shown and "adapted beside CLIP B/32 + HANCLIP, published" in shown
+    assert "41.8 % │ 50.0 % │ +8.2" in shown and str(page) in shown.replace(" ", "")
     text = page.read_text()
-    assert "Ours &lt;b&gt;" in text and "CLIP B/32 + HANCLIP" in text and "350.6" in text
+    assert "Ours &lt;b&gt;" in text and "adapted beside CLIP B/32 + HANCLIP" in text and "350.6" in text
     told = json.loads((tmp_path / "page.json").read_text())
-    assert list(told["models"]) == ["published figures", "base", "adapted"]
+    assert list(told["models"]) == list(told["published"]) == ["base", "adapted"]
     assert told["models"]["adapted"]["suites"]["mcq"]["total"] == 0.5
+    assert told["published"]["adapted"]["suites"]["mcq"]["total"] == 0.4183
+    assert "may differ from those named under" in told["notes"][-1]
+    total = told["published"]["base"]["deviations"]["mcq"][-1]
+    assert total == {"label": "Multiple choice, all 5,914", "published": "39.4 %", "own": "40.0 %",
+                     "difference": "+0.6", "inside": None}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -35,6 +40,7 @@ def test_results_stand_beside_a_published_row(result, tmp_path, capsys):
         ({"output": "page.txt"}, "the name of a page"),
         ({"output": "own.html"}, "one of the results"),
         ({"published": "CLIP B/23"}, "CLIP B/32"),
+        ({"published": "CLIP B/32,CLIP B/16,CLIP L/14"}, "3 rows for 2 models (base, adapted)"),
         ({"results": ["own.json", "none.json"]}, "no file none.json"),
         ({"results": "own.json,none.json"}, "--results own.json --results none.json"),
         ({"results": ["own.json", "own.json"]}, "two results named own: base"),

@@ -118,10 +118,29 @@ def test_the_page_tells_the_recipe_the_data_and_what_it_came_to(train, pairs, tm
         "3 steps of 4 captions and the statements of their pictures, learning rate 0.03, by texts alone; "
         "25% of its weights in those that are kept"
     )
-    assert page.count("<svg") == len([*TERMS["extended"], "keep"])
+    curves = page[page.index("<h3>Losses</h3>") :]
+    assert curves.count("<svg") == len([*TERMS["extended"], "keep"])
     assert told["outcome"][-1] == "With 6 held-out quadruplets, a share can be off by 40 points by chance alone."
     shown = " ".join(capsys.readouterr().out.split())
     assert all(sentence in shown for sentence in told["outcome"])
+
+
+def test_base_and_adapted_are_compared_question_by_question(train, tmp_path, capsys):
+    assert train(lr=1e-2) == 0
+    shown, told = " ".join(capsys.readouterr().out.split()), report(tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text()
+    parts = told["differences"]["adapted"]
+    assert set(parts) == set(SUITES) - {"geometry"}
+    base, adapted = (told["models"][label]["suites"] for label in ("base", "adapted"))
+    for part in parts["mcq"]:
+        (key,) = part["path"]
+        assert (part["before"], part["after"]) == pytest.approx((base["mcq"][key], adapted["mcq"][key]))
+        assert part["low"] <= part["after"] - part["before"] <= part["high"]
+    assert "Multiple choice, all 18: " in shown and "95 % interval" in shown
+    assert "Questions to look at" in page and '<img src="data:image/jpeg' in page
+    again = tmp_path / "again.html"
+    assert litotes("report", results=tmp_path / "run" / "report.json", output=again) == 0
+    assert json.loads(again.with_suffix(".json").read_text())["differences"] == told["differences"]
 
 
 def test_the_adapter_is_what_evaluate_takes(train, model, pairs, tmp_path):

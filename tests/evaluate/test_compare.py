@@ -117,6 +117,28 @@ def test_equal_answers_differ_in_nothing():
     assert part == Difference(("acc1",), 2, 0.5, 0.5, 0, 0, 1.0, 0, 0)
 
 
+def test_pairs_of_texts_are_compared_one_diagnostic_at_a_time():
+    before, after = [True, False, False, False, True], [True, True, False, True, False]
+    first, second = both(before, after, groups=[["p"], ["p"], ["p"], ["q"], ["q"]])
+    p, q = differences({"x": first}, {"x": second}, {"x": {"task": "pairs"}})["x"]
+    assert (p.path, p.n, p.before, p.after) == (("p",), 3, pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert (q.path, q.n, q.only_before, q.only_after) == (("q",), 2, 1, 1)
+
+
+@pytest.mark.parametrize(("more", "p", "sure"), [(5, 0.0625, False), (6, 0.03125, True)])
+def test_few_answers_that_differ_are_no_evidence_though_their_interval_leaves_out_zero(more, p, sure):
+    first, second = both([False] * 20, [i < more for i in range(20)])
+    (part,) = differences({"c": first}, {"c": second}, {"c": {"task": "zeroshot_classification"}})["c"]
+    assert part.p == pytest.approx(p) and part.low > 0
+    assert part.beyond_chance is sure
+    assert ("which may be chance" in in_words("All", part)) is not sure
+
+
+def test_a_measure_without_p_is_beyond_chance_by_its_interval():
+    usual = Difference(("rsum",), 9, 300, 320, 1.0, 40.0)
+    assert usual.beyond_chance and not usual._replace(low=-1.0).beyond_chance
+
+
 def test_answers_to_other_questions_are_refused():
     first, second = both([True, False], [True, False])
     with pytest.raises(UserError, match="answers to other questions in c"):

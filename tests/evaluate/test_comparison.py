@@ -1,14 +1,17 @@
+import io
 import json
 import re
 
 import pytest
 from markupsafe import Markup
+from rich.console import Console
 
 from litotes.errors import UserError
 from litotes.evaluate.compare import Difference
 from litotes.evaluate.plots import Curve
 from litotes.evaluate.report import Adaptation, write_comparison_report
 from litotes.evaluate.sections import other_depths, sections
+from litotes.evaluate.table import figures_table
 
 
 def mcq(total, **changes):
@@ -197,6 +200,37 @@ def test_one_model_alone_has_no_differences(tmp_path):
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "difference</th>" not in html
     assert "34.2 %" in html
+
+
+LEFT_OUT = {"of": 40, "missing": ["a.png"], "broken": [], "rows": {"mcq": 12, "retrieval": 0}}
+
+
+def test_what_is_left_out_stands_beside_the_figures_that_it_is_left_out_of(tmp_path):
+    base = {**BASE, "left_out": LEFT_OUT, "n_skipped": 1}
+    told = "12 of its rows are left out, since their pictures are missing or broken."
+    records = {"base": base, "adapted": {**ADAPTED, "left_out": LEFT_OUT}}
+    found = {section.suite: section.left_out for section in sections(records)}
+    assert found == {"mcq": (told,), "retrieval": (), "geometry": ()}
+    assert sections({"base": base, "adapted": ADAPTED})[0].left_out == (f"base: {told}",)
+    trained = {**BASE, "left_out": {**LEFT_OUT, "rows": {"train_data": 5}}}
+    assert sections({"base": trained})[1].left_out == (
+        "5 rows of the training table, of which this is a part, are left out, since their pictures are missing or "
+        "broken.",
+    )
+    write_comparison_report(tmp_path / "r.html", tmp_path / "r.json", records)
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert html.count(f'<p class="without">{told}</p>') == 2  # with the headline figure, and above the table
+    screen = Console(file=io.StringIO(), width=120)
+    screen.print(figures_table(records, "t"))
+    assert told in " ".join(screen.file.getvalue().replace("│", " ").split())
+
+
+def test_names_are_printed_as_they_are():
+    screen = Console(file=io.StringIO(), width=120)
+    odd = mcq(0.5, **{"n_[/b]": 7, "[/b]": 0.5})
+    screen.print(figures_table({"[red]a": record(mcq=odd), "[/]": record(mcq=odd)}, "[bold] title"))
+    shown = screen.file.getvalue()
+    assert all(name in shown for name in ("[bold] title", "[red]a", "[/]", "[/b], 7"))
 
 
 def test_other_questions_cannot_be_compared(tmp_path):

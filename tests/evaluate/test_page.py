@@ -1,3 +1,4 @@
+import itertools
 import json
 import re
 
@@ -9,8 +10,8 @@ from PIL import Image
 from browser import needs_browser, seen
 from litotes.cli import main
 from litotes.data.images import ImageFiles
-from litotes.evaluate.answers import write_answers
-from litotes.evaluate.charts import interval_bars, recall_curves, wrong_choices
+from litotes.evaluate.answers import Answer, write_answers
+from litotes.evaluate.charts import interval_bars, random_recall, recall_curves, wrong_choices
 from litotes.evaluate.examples import PER_GROUP, examples
 from litotes.evaluate.foils import Foils
 from litotes.evaluate.negation import MultipleChoice
@@ -191,6 +192,40 @@ def test_charts_show_shares_choices_and_recall(results):
         assert sum(share for _, share in by_type[kind]) == pytest.approx(1)
     assert wrong_choices({"wrong_by_type": {"positive": {}}}, "m") is None
     assert wrong_choices({}, "m") is None
+
+
+def test_names_with_signs_of_a_formula_are_drawn_as_they_are(results):
+    record = json.loads((results / "first.json").read_text())
+    mcq = record["suites"]["mcq"]
+    mcq["$\\frac<b>$"], mcq["n_$\\frac<b>$"] = 0.5, 12
+    mcq["intervals"]["$\\frac<b>$"] = [0.3, 0.7]
+    (section, *_) = sections({"m": record})
+    assert "$\\frac&lt;b&gt;$, 12" in interval_bars(section, {"m": record}).svg
+
+
+def test_published_figures_stand_as_hollow_bars_and_points(results):
+    records = {"first": json.loads((results / "first.json").read_text())}
+    mcq, *_ = sections(records)
+    own = interval_bars(mcq, records)
+    both = interval_bars(mcq, records, {"paper": {"suites": {"mcq": {"total": 0.4, "negative": 0.2}}}})
+    assert "hollow" in both.title and "hollow" not in own.title
+    assert both.svg.count("fill: none") == own.svg.count("fill: none") + 2  # it has no figure for the third row
+    said = {"first": answers_of(results)["first"]["retrieval"]}
+    alone = recall_curves(said, ["first"])[0]
+    paper = {way: {"1": 0.5, "5": 0.7} for way in ("i2t", "t2i")}
+    beside = recall_curves(said, ["first"], "retrieval", [paper])[0]
+    assert "hollow" in beside.title and beside.svg.count("<use") >= alone.svg.count("<use") + 2
+
+
+def test_a_random_order_finds_the_right_item_as_often_as_all_orders_together():
+    owners = ["a", "a", "b", "c", "c", "c"]
+    said = [Answer({"picture": name, "way": "t2i"}, {"rank": 1}) for name in owners]
+    said += [Answer({"picture": name, "way": "i2t"}, {"rank": 1}) for name in "abc"]
+    for k in range(1, 7):
+        drawn = list(itertools.combinations(owners, k))
+        by_hand = np.mean([[name in some for some in drawn] for name in "abc"])
+        assert random_recall(said, "i2t", np.arange(1, 7))[k - 1] == pytest.approx(by_hand)
+    assert random_recall(said, "t2i", np.arange(1, 5)) == pytest.approx([1 / 3, 2 / 3, 1, 1])
 
 
 @needs_browser

@@ -1,7 +1,7 @@
 import pytest
 
 from litotes.evaluate.compare import Difference
-from litotes.evaluate.verdict import change, joined, level, losses, outcome, percents, standing
+from litotes.evaluate.verdict import change, joined, level, losses, outcome, percents, standing, summary
 
 
 def suites(mcq=0.342, p_over_n=0.571, orders=(0.5, 0.5), rsum=329.7, acc1=0.9, n=1000):
@@ -98,3 +98,31 @@ def test_small_words():
     assert percents((0.5, 0.25)) == "50.0 and 25.0 %"
     assert change(34.2, 34.24) == "stays at 34.2 %"
     assert standing((0.2, 0.9)) == "the first below, the second above guessing"
+
+
+def test_a_page_opens_with_what_its_main_measures_say():
+    def model(total, rsum):
+        recall = dict.fromkeys(("1", "5", "10"), rsum / 600)
+        return {"suites": {
+            "mcq": {"task": "mcq", "total": total, "n": 100, "chance": 0.25, "interval": [0.3, 0.5]},
+            "retrieval": {"task": "zeroshot_retrieval", "negated": False, "i2t": recall, "t2i": recall, "rsum": rsum,
+                          "n_images": 9, "n_texts": 9},
+        }}  # fmt: skip
+
+    records = {"first": model(0.4, 300.0), "second": model(0.5, 300.0), "third": model(0.3, 200.0)}
+    compared = {
+        "second": {"mcq": [Difference(("total",), 100, 0.4, 0.5, 0.05, 0.15, 0.01)]},
+        "third": {"mcq": [Difference(("total",), 100, 0.4, 0.3, -0.15, 0.05, 0.3)],
+                  "retrieval": [Difference(("rsum",), 18, 300, 200, -150, -50)]},
+    }  # fmt: skip
+    assert summary(records, compared) == [
+        "Compared with first, second is better in Multiple choice, all 100 (+10.0, 95 % interval +5.0 to +15.0); "
+        "unchanged in Retrieval, plain captions: rSum (±0.0).",
+        "Compared with first, third is worse in Retrieval, plain captions: rSum (−100.0, 95 % interval −150.0 to "
+        "−50.0); too close to tell in Multiple choice, all 100 (−10.0, 95 % interval −15.0 to +5.0).",
+    ]
+    assert summary({"first": records["first"]}, {}) == [
+        "Multiple choice, all 100: 40.0 % (95 % interval 30.0 to 50.0, guessing gives 25.0 %).",
+        "Retrieval, plain captions: rSum: 300.0.",
+    ]
+    assert summary({"a": {"suites": {}}}, {}) == []

@@ -1,13 +1,15 @@
 """What the page of ``litotes train`` says of the adaptation itself: the recipe in words, the run in numbers."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from litotes.cli.train import Settings
 from litotes.config import field_names
 from litotes.data.quadruplets import Quadruplets
+from litotes.evaluate.compare import Differences
 from litotes.evaluate.plots import TERMS, loss_curves, loss_terms
 from litotes.evaluate.report import Adaptation
-from litotes.evaluate.rows import Record
+from litotes.evaluate.rows import Records
 from litotes.evaluate.verdict import outcome
 from litotes.models.lora_settings import describe
 from litotes.models.matcher import Matcher
@@ -28,11 +30,13 @@ _IN_WORDS = {
 
 
 def adaptation(
-    settings: Settings, recipe: Recipe, data: Quadruplets, matcher: Matcher, run: Path, suites: tuple[Record, Record]
-) -> Adaptation:
+    settings: Settings, recipe: Recipe, data: Quadruplets, matcher: Matcher, run: Path, records: Records,
+    compared: Mapping[str, Differences],
+) -> Adaptation:  # fmt: skip
     """What the page says: the outcome, how it came about, the losses.
 
-    data: what was trained on. run: the folder of the journal. suites: results of base and adapted.
+    data: what was trained on. run: the folder of the journal. records, compared: of "base" and "adapted", and what the
+    latter's single answers differ in.
     """
     *before, lines = [read_journal(run.with_name(name) / "journal.jsonl") for name in recipe.phases(run.name)]
     seconds = sum(line["items"] / line["samples_per_s"] for line in lines if line["samples_per_s"])
@@ -50,11 +54,13 @@ def adaptation(
         "Training data (SHA-256)": data.fingerprint(),
         "Seed": str(settings.seed),
     }
-    base, adapted = suites
+    base, adapted = (records[label]["suites"] for label in ("base", "adapted"))
     terms = loss_terms(lines)
     for lesson in before:
         terms |= {name: values for name, values in loss_terms(lesson).items() if name not in terms}
-    return Adaptation(outcome(adapted, base), tuple(facts.items()), tuple(loss_curves(terms, "run")))
+    return Adaptation(
+        outcome(adapted, base, compared["adapted"]), tuple(facts.items()), tuple(loss_curves(terms, "run"))
+    )
 
 
 def _names(settings: Settings) -> dict[str, str]:

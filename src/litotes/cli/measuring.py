@@ -1,6 +1,7 @@
 """What ``litotes train`` measures before and after, and how it is shown on the terminal."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,12 @@ from litotes.data.screening import Screening
 from litotes.data.statements import choose_things
 from litotes.data.wordings import HELD_OUT_WORDINGS
 from litotes.errors import UserError
+from litotes.evaluate.answers import Answer
 from litotes.evaluate.command import progress_bars
+from litotes.evaluate.compare import Differences
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Remembering
-from litotes.evaluate.files import suites_from_files
+from litotes.evaluate.files import picture_roots, suites_from_files
 from litotes.evaluate.from_objects import (
     NamedPictures,
     choice_from_objects,
@@ -28,6 +31,7 @@ from litotes.evaluate.results import result_record
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import Suite, run_suites
 from litotes.evaluate.table import figures_table
+from litotes.evaluate.verdict import significance
 from litotes.models.matcher import Matcher
 from litotes.train.recipes import Recipe
 
@@ -42,10 +46,14 @@ _FORGETTING = (
 
 
 class Questions(NamedTuple):
-    """What is asked of base and adapted alike, and in whole sentences what could not be asked."""
+    """What is asked of base and adapted alike, and in whole sentences what could not be asked.
+
+    roots: by suite, the folder that the names of its pictures start from.
+    """
 
     suites: list[Suite]
     notes: list[str]
+    roots: dict[str, Path]
 
 
 def report_suites(data: Quadruplets, held: Quadruplets, settings: Settings, screening: Screening) -> Questions:
@@ -56,17 +64,21 @@ def report_suites(data: Quadruplets, held: Quadruplets, settings: Settings, scre
 
     ``screening``: of all pictures of the run. Errors: those of the files.
     """
-    suites: dict[str, Suite] = {suite.name: suite for suite in _file_suites(settings, screening)}
+    named, roots = _file_suites(settings, screening)
+    suites: dict[str, Suite] = {suite.name: suite for suite in named}
     own = {"negated_positive_over_negative": (held.negated_positives, held.negatives)}
     from_table = [Pairs("pairs", held.pictures, own), *_object_suites(data, held, settings.seed)]
     if "retrieval" not in suites:
         from_table.append(_retrieval(held, settings.ks))
+    root = settings.images_root or settings.train_data.parent
     for suite in from_table:
         suites.setdefault(suite.name, suite)
+        roots.setdefault(suite.name, root)
     missing = {"mcq": _MULTIPLE_CHOICE, "classification": _FORGETTING}
     return Questions(
         [suites[name] for name in _ORDER if name in suites],
         [note for name, note in missing.items() if name not in suites],
+        roots,
     )
 
 
@@ -78,33 +90,42 @@ def geometry_suite(held: Quadruplets, recipe: Recipe) -> Geometry:
 
 def evaluated(
     what: str, matcher: Matcher, suites: Sequence[Suite], settings: Settings, screen: Console
-) -> dict[str, Any]:
-    """The result record of the model as it is now; a bar headed ``what`` shows the progress."""
+) -> tuple[dict[str, Any], dict[str, list[Answer]]]:
+    """The result record of the model as it is now, and its single answers; a bar headed ``what`` shows the progress."""
+    answers: dict[str, list[Answer]] = {}
     with progress_bars(screen, what) as progress:
-        results = run_suites(Remembering(matcher, progress), suites)
-    return result_record(matcher, results, dataset=settings.train_data.stem)
+        results = run_suites(Remembering(matcher, progress), suites, answers)
+    return result_record(matcher, results, dataset=settings.train_data.stem), answers
 
 
 def print_comparison(
-    records: Mapping[str, Mapping[str, Any]], outcome: Sequence[str], notes: Sequence[str], screen: Console
-) -> None:
-    """All figures of base and adapted side by side, with the difference in points, the outcome in words, the notes."""
-    screen.print(figures_table(records, "before and after"))
+    records: Mapping[str, Mapping[str, Any]], compared: Mapping[str, Differences], outcome: Sequence[str],
+    notes: Sequence[str], screen: Console,
+) -> None:  # fmt: skip
+    """All figures of base and adapted side by side, with what they differ in, the outcome in words, the notes.
+
+    compared: by label, what the single answers of a model differ in from the base's.
+    """
+    screen.print(figures_table(records, "before and after", compared))
     for sentence in outcome:
         screen.print(sentence, highlight=False, markup=False)
+    for told in significance(records, compared):
+        screen.print(f"  {told.sentence}", highlight=False, markup=False)
     for note in notes:
         screen.print(f"note: {note}", highlight=False, markup=False)
 
 
-def _file_suites(settings: Settings, screening: Screening) -> list[Suite]:
+def _file_suites(settings: Settings, screening: Screening) -> tuple[list[Suite], dict[str, Path]]:
+    """The suites of the files that were named, and where their pictures are."""
     if not (settings.choice or settings.retrieval or settings.negated_retrieval or settings.classification):
-        return []
+        return [], {}
     files = EvaluateConfig(
         model=settings.model, choice=settings.choice, retrieval=settings.retrieval,
         negated_retrieval=settings.negated_retrieval, classification=settings.classification, ks=settings.ks,
         allow_missing=settings.allow_missing,
     )  # fmt: skip
-    return suites_from_files(files, screening)
+    suites = suites_from_files(files, screening)
+    return suites, picture_roots(files, suites)
 
 
 def _firsts(data: Quadruplets) -> list[int]:

@@ -22,6 +22,9 @@ from litotes.data.statements import TWIN, OptionSet, make_options
 from litotes.data.tables import listed
 from litotes.errors import UserError, together
 from litotes.evaluate.command import progress_bars, require_device
+from litotes.evaluate.kept import fresh_answers, keep_answers
+from litotes.evaluate.notes import notes_of_all
+from litotes.evaluate.pages import singles
 from litotes.evaluate.report import write_comparison_report
 from litotes.evaluate.results import write_json
 from litotes.models.loading import load_backbone, require_source
@@ -97,7 +100,8 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
     extra: dict[str, object] = {"seed": settings.seed, "recipe": settings.recipe, **screening.record()}
     if settings.objects_from == "captions":
         extra["objects_from"] = "captions"
-    base = evaluated("measuring base", matcher, suites, settings, screen) | extra
+    base, before = evaluated("measuring base", matcher, suites, settings, screen)
+    base |= extra
     adapt(
         matcher, train_part, recipe, settings.output / RUN, options=options, cache=settings.cache,
         resume=settings.resume,
@@ -105,15 +109,20 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
     saved = save(matcher, recipe, settings.output)
     if recipe.full:
         extra["pretrained"] = f"all weights of {recipe.full} tuned"
-    records = {"base": base, "adapted": evaluated("measuring adapted", matcher, suites, settings, screen) | extra}
-    results = (base["suites"], records["adapted"]["suites"])
-    told = adaptation(settings, recipe, train_part, matcher, settings.output / RUN, results)
+    adapted, after = evaluated("measuring adapted", matcher, suites, settings, screen)
+    answers = {"base": before, "adapted": after}
     page = settings.output / "report.html"
+    records = keep_answers(
+        page.with_suffix(".json"), {"base": base, "adapted": adapted | extra}, answers, questions.roots
+    )
+    kept = fresh_answers(records, answers, questions.roots)
+    told = adaptation(settings, recipe, train_part, matcher, settings.output / RUN, records, kept.compared)
     write_comparison_report(
         page, page.with_suffix(".json"), records, title="What the adaptation changed",
-        notes=[*warnings, *questions.notes], adaptation=told,
+        notes=[*warnings, *questions.notes], adaptation=told, singles=singles(records, kept),
     )  # fmt: skip
-    print_comparison(records, told.outcome, questions.notes, screen)
+    unsaid = [note for note in notes_of_all(records) if note not in warnings]
+    print_comparison(records, kept.compared, told.outcome, [*questions.notes, *unsaid], screen)
     screen.print(f"{saved.name:<8} {saved}\nreport   {page}", highlight=False, soft_wrap=True)
 
 

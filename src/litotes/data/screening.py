@@ -179,6 +179,19 @@ def headline(record: Mapping[str, Any]) -> str:
     return f"without {count:,} of {left_out['of']:,} pictures" if count else ""
 
 
+def rows_left_out(record: Mapping[str, Any], suite: str) -> str:
+    """What must stand beside the figures of a suite whose rows are not all there; "" where they are.
+
+    Suites that are made of the training table lack rows where that does, though nobody can tell how many of theirs.
+    """
+    rows = record.get("left_out", {}).get("rows", {})
+    why = "since their pictures are missing or broken"
+    if suite in rows:
+        return f"{rows[suite]:,} of its rows are left out, {why}." if rows[suite] else ""
+    count = rows.get("train_data", 0)
+    return f"{count:,} rows of the training table, of which this is a part, are left out, {why}." if count else ""
+
+
 def left_out_notes(record: Mapping[str, Any]) -> list[str]:
     """What a reader of a result must know of pictures that are left out, in whole sentences, the first ten by name."""
     if not headline(record):

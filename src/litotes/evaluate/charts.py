@@ -1,5 +1,6 @@
 """Charts of a page of results: shares with their intervals, what was chosen instead, recall by depth."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,8 @@ MODEL_COLOURS = {f"#02b00{i}": f"--model-{i}" for i in range(6)}
 """Colours that stand for those of the models in the page's style sheet, in the order of the models."""
 DEEPEST = 100
 _COLOURS = tuple(MODEL_COLOURS)
-_STYLES = ("-", "--", ":")
+STROKES: tuple[tuple[int, ...], ...] = ((), (5, 2), (1, 1), (6, 2, 1, 2), (3, 1), (1, 3))
+"""Dashes of the lines of the models in their order, in points on and off; the first is drawn through."""
 _WAYS = {"i2t": "Picture → caption", "t2i": "Caption → picture"}
 
 
@@ -43,67 +45,112 @@ class WrongChoices:
     rows: tuple[tuple[str, tuple[tuple[int, float], ...]], ...]
 
 
-def interval_bars(section: Section, records: Records) -> Chart | None:
+def interval_bars(section: Section, records: Records, published: Records | None = None) -> Chart | None:
     """Every share of a section that has an interval: a bar a model, the interval as a whisker, and the chance level.
 
-    None where no share has one.
+    ``published``: by name rows whose figures stand as hollow bars below those of the models; they have no interval.
+    Bars bear the numbers of their models in the legend where there are several. None where no share has an interval.
     """
     results = [record["suites"].get(section.suite) for record in records.values()]
     rows = [row for row in section.rows if row.interval and any(value_at(r, row.interval) for r in results)]
     if not rows:
         return None
+    others = [record["suites"][section.suite] for record in (published or {}).values()
+              if section.suite in record["suites"]]  # fmt: skip
     chance = next(result for result in results if result is not None)["chance"]
-    step, lane = 0.17, 0.17 * len(records) + 0.33
-    figure = Figure(figsize=(5.4, lane * len(rows) + 0.35))
-    axes = figure.add_axes((0.02, 0.3 / figure.get_figheight(), 0.94, 1 - 0.32 / figure.get_figheight()))
+    step, lane = 0.17, 0.17 * (len(records) + len(others)) + 0.33
+    figure = Figure(figsize=(4.3, lane * len(rows) + 0.35))
+    axes = figure.add_axes((0.035, 0.3 / figure.get_figheight(), 0.915, 1 - 0.32 / figure.get_figheight()))
     for number, row in enumerate(rows):
         top = -lane * number
-        axes.text(0, top, row.label, fontsize=9.5, color=INK, va="top")
+        axes.text(0, top, row.label, fontsize=9.5, color=INK, va="top", parse_math=False)
         guessing = [100 * chance] * 2
         axes.plot(guessing, [top - 0.19, top - lane + 0.07], color=SOFT, linewidth=0.9, linestyle=(0, (2, 2)))
         for model, result in enumerate(results):
             share, ends = value_at(result, row.path), value_at(result, row.interval)
             if share is not None and ends is not None:
-                _bar(axes, top - 0.28 - step * model, 100 * share, [100 * end for end in ends], model)
+                at = top - 0.28 - step * model
+                _bar(axes, at, 100.0 * share, [100.0 * end for end in ends], model)
+                if len(results) > 1:
+                    axes.text(-0.8, at, str(model + 1), fontsize=7, color=SOFT, va="center", ha="right")
+        for place, other in enumerate(others, len(results)):
+            share = value_at(other, row.path)
+            if share is not None:
+                at = top - 0.28 - step * place
+                axes.barh(at, 100 * share, height=0.12, facecolor="none", edgecolor=INK, linewidth=0.9)
     axes.set(xlim=(0, 100), ylim=(-lane * len(rows) + 0.05, 0.02), yticks=[], xticks=range(0, 101, 25))
     axes.set_xticklabels([f"{tick} %" for tick in range(0, 101, 25)])
     _quiet(axes, ("top", "right", "left"))
+    hollow = "; hollow: published" if others else ""
     return Chart(
-        "Shares with their 95 % intervals; dashed: guessing",
+        f"Shares with their 95 % intervals; dashed: guessing{hollow}",
         f"Bars of the shares of the table below, with guessing at {100 * chance:.1f} percent",
         Markup(svg_element(figure, f"bars-{section.suite}", MODEL_COLOURS)),
     )
 
 
-def recall_curves(answers: Mapping[str, Sequence[Answer]], labels: Sequence[str]) -> list[Chart]:
+def recall_curves(
+    answers: Mapping[str, Sequence[Answer]], labels: Sequence[str], suite: str = "", published: Sequence[Record] = ()
+) -> list[Chart]:
     """Recall at every depth up to ``DEEPEST`` or the deepest rank, a curve a model, one chart each way.
 
-    answers: of searches, by the label of the model; labels: of all models of the page, which set the colours.
+    answers: of searches, by the label of the model; labels: of all models of the page, which set colours and strokes.
+    suite: its name. published: results of the same searches, whose recalls stand as hollow points. The thin line is
+    what a random order would get.
     """
     charts = []
     for way, words in _WAYS.items():
-        figure = Figure(figsize=(3.4, 2.3))
-        axes = figure.add_axes((0.13, 0.17, 0.84, 0.78))
-        for label, said in answers.items():
-            asked = [answer for answer in said if answer.asked["way"] == way]
-            deepest = min(DEEPEST, max(answer.given["rank"] for answer in asked))
-            depths = np.arange(1, deepest + 1)
-            shares = [100 * hits(asked, int(k)).mean() for k in depths]
+        figure = Figure(figsize=(3.4, 2.35))
+        axes = figure.add_axes((0.13, 0.21, 0.84, 0.74))
+        asked = {label: [answer for answer in said if answer.asked["way"] == way] for label, said in answers.items()}
+        deepest = min(DEEPEST, max(answer.given["rank"] for said in asked.values() for answer in said))
+        depths = np.arange(1, max(deepest, 2) + 1)
+        for label, said in asked.items():
             model = labels.index(label)
-            axes.plot(
-                depths, shares, color=_colour(model), linewidth=1.7, linestyle=_STYLES[model // len(_COLOURS) % 3]
-            )
-        axes.set(xscale="log", ylim=(0, None), xlim=(1, None))
+            shares = [100 * hits(said, int(k)).mean() for k in depths]
+            axes.plot(depths, shares, color=_colour(model), linewidth=1.7, linestyle=stroke(model))
+        guessed = 100 * random_recall(next(iter(answers.values())), way, depths)
+        axes.plot(depths, guessed, color=SOFT, linewidth=0.7)
+        for result in published:
+            known = {int(k): 100 * share for k, share in result[way].items() if int(k) <= depths[-1]}
+            axes.plot(list(known), list(known.values()), "o", color=INK, markerfacecolor="none", markersize=5)
+        axes.set(xscale="log", ylim=(0, 102), xlim=(1, None), yticks=range(0, 101, 25))
+        axes.set_xlabel("K", fontsize=8.5, color=SOFT, labelpad=1)
         axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:.0f}"))
         axes.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
-        axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
         axes.yaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g} %"))
         _quiet(axes, ("top", "right"))
-        title = f"{words}: right item among the first K"
+        hollow = "; hollow: published" if published else ""
         charts.append(
-            Chart(title, f"Recall by K, {words}", Markup(svg_element(figure, f"recall-{way}", MODEL_COLOURS)))
+            Chart(
+                f"{words}: right item among the first K; thin line: random order{hollow}",
+                f"Recall by K, {words}: at K = 1 "
+                + ", ".join(f"{label} {100 * hits(said, 1).mean():.1f} percent" for label, said in asked.items()),
+                Markup(svg_element(figure, f"recall-{suite}-{way}", MODEL_COLOURS)),
+            )
         )
     return charts
+
+
+def stroke(model: int) -> str | tuple[int, tuple[int, ...]]:
+    """How the lines of a model are drawn, by its number from 0, so that colour is not needed to tell them apart."""
+    dashes = STROKES[model % len(STROKES)]
+    return (0, dashes) if dashes else "-"
+
+
+def random_recall(said: Sequence[Answer], way: str, depths: np.ndarray) -> np.ndarray:
+    """Recall by depth of a random order: 1 - C(n - m, K) / C(n, K), with m right items of n, the mean of the queries.
+
+    n and m by the searches that are told: every picture and every caption that has a right item asks once.
+    """
+    captions = Counter(answer.asked["picture"] for answer in said if answer.asked["way"] == "t2i")
+    n = len(captions) if way == "t2i" else sum(captions.values())
+    right = [1] if way == "t2i" else list(captions.values())
+    misses = np.ones((len(right), len(depths)))
+    for row, m in enumerate(right):
+        left = np.clip((n - m - depths + 1) / np.maximum(n - depths + 1, 1), 0, 1)
+        misses[row] = np.cumprod(left)
+    return 1 - misses.mean(axis=0)
 
 
 def wrong_choices(result: Record, label: str) -> WrongChoices | None:

@@ -1,6 +1,5 @@
 """What ``litotes evaluate`` does: load, measure, print, write."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,13 +14,14 @@ from rich.progress import Progress as Bars
 from litotes.config import record as record_of
 from litotes.data.screening import AllOf, Screening
 from litotes.errors import UserError, together
-from litotes.evaluate.answers import Answer, Answers, answers_path, write_answers
+from litotes.evaluate.answers import Answer, Answers, answers_path
 from litotes.evaluate.by_pairs import scored_by
 from litotes.evaluate.classification import Classification
 from litotes.evaluate.compare import differences
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Encoder, Progress, Remembering, silent
-from litotes.evaluate.files import suites_from_files
+from litotes.evaluate.files import picture_roots, suites_from_files
+from litotes.evaluate.kept import keep_answers
 from litotes.evaluate.reading import is_result, is_same_run
 from litotes.evaluate.results import file_name, heading, result_record, write_json
 from litotes.evaluate.suite import Suite, run_suites
@@ -86,10 +86,7 @@ def measure(
         ready(matcher, asked)
     measured = partial(_measured, left_out=screening.record(), config=config, progress=progress)
     model = "base" if config.adapter is None and config.pair_adapter is None else "adapted"
-    roots = {
-        suite.name: config.images_root or (path if path.is_dir() else path.parent)
-        for suite, path in zip(suites, config.files.values(), strict=True)
-    }
+    roots = picture_roots(config, suites)
     record, answers = measured(matcher, suites=asked)
     record |= extra
     if not config.with_base:
@@ -185,13 +182,10 @@ def _inputs(config: EvaluateConfig) -> list[Path]:
 
 def _with_answers(measured: Measured, path: Path) -> dict[str, Any]:
     """The record that is to be written to ``path``, after its answers were written; it tells where they are."""
-    record = measured.record
-    # pathlib's own relative paths cannot go up and down before Python 3.12
-    roots = {suite: Path(os.path.relpath(root, path.parent)).as_posix() for suite, root in measured.roots.items()}
-    entry = {**write_answers(path, measured.answers), "pictures": roots}
     *others, last = measured.answers
-    base = {name: {**record[name], "answers": {**entry, "model": name}} for name in others}
-    return {**record, **base, "answers": {**entry, "model": last}}
+    models = {name: measured.record[name] for name in others} | {last: measured.record}
+    told = keep_answers(path, models, measured.answers, measured.roots)
+    return {**told[last], **{name: told[name] for name in others}}
 
 
 def _answers_told(measured: Measured, path: Path) -> str:

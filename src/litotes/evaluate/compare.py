@@ -10,6 +10,8 @@ from litotes.errors import UserError
 from litotes.evaluate.answers import Answer, Answers
 from litotes.metrics.paired import bootstrap_difference, bootstrap_interval, mcnemar_p, sums_of_groups
 
+LEVEL = 0.05
+"""Probability below which chance is no explanation."""
 SEED = 0
 """Of all bootstrap draws of this module."""
 
@@ -32,6 +34,15 @@ class Difference(NamedTuple):
     p: float | None = None
     only_before: int | None = None
     only_after: int | None = None
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether the interval leaves out zero and, where there is a p, that is below 0.05.
+
+        The interval alone is too narrow where few answers differ: five that the second model alone got right give
+        p = 0.0625, and an interval without zero.
+        """
+        return not self.low <= 0 <= self.high and (self.p is None or self.p < LEVEL)
 
 
 Differences = Mapping[str, Sequence[Difference]]
@@ -94,6 +105,13 @@ def _mcq(first: Sequence[Answer], second: Sequence[Answer], result: Mapping[str,
 
 def _classification(first: Sequence[Answer], second: Sequence[Answer], _: Mapping[str, Any]) -> Iterator[Difference]:
     yield _Pair(first, second).shares(("acc1",), range(len(first)))
+
+
+def _pairs(first: Sequence[Answer], second: Sequence[Answer], _: Mapping[str, Any]) -> Iterator[Difference]:
+    pair = _Pair(first, second)
+    keys = [answer.asked["groups"][0] for answer in first]
+    for key in dict.fromkeys(keys):
+        yield pair.shares((key,), [i for i, other in enumerate(keys) if other == key])
 
 
 def _foils(first: Sequence[Answer], second: Sequence[Answer], result: Mapping[str, Any]) -> Iterator[Difference]:
@@ -189,6 +207,7 @@ def _sum_of_recalls(n_ks: int) -> Callable[[np.ndarray], np.ndarray]:
 
 _BY_TASK: Mapping[str, Callable[[Sequence[Answer], Sequence[Answer], Mapping[str, Any]], Iterator[Difference]]] = {
     "mcq": _mcq,
+    "pairs": _pairs,
     "foils": _foils,
     "zeroshot_retrieval": _retrieval,
     "zeroshot_classification": _classification,

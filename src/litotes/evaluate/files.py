@@ -71,6 +71,14 @@ def suites_from_files(config: EvaluateConfig, screening: Screening | None = None
     return together(*(partial(builders[name], path, config, screening) for name, path in config.files.items()))
 
 
+def picture_roots(config: EvaluateConfig, suites: Sequence[Suite]) -> dict[str, Path]:
+    """By suite of ``suites_from_files``, the folder that the names of its pictures start from."""
+    return {
+        suite.name: config.images_root or (path if path.is_dir() else path.parent)
+        for suite, path in zip(suites, config.files.values(), strict=True)
+    }
+
+
 def choice_suite(path: Path, config: EvaluateConfig, screening: Screening) -> MultipleChoice:
     """Multiple choice from a table in NegBench's columns."""
     questions = read_choice(path)

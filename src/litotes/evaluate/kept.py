@@ -1,11 +1,12 @@
 """The answers that stand beside result files, brought together to compare models and to show questions."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from litotes.errors import UserError
-from litotes.evaluate.answers import Answer, read_answers
+from litotes.evaluate.answers import Answer, Answers, read_answers, write_answers
 from litotes.evaluate.compare import Difference, Differences, differences
 from litotes.evaluate.reading import Found
 from litotes.evaluate.rows import Record, value_at
@@ -67,6 +68,30 @@ def kept_answers(found: Mapping[str, Found]) -> Kept:
                 if name not in unlike
             }
     return kept if others else kept._replace(notes=[])
+
+
+def fresh_answers(
+    records: Mapping[str, Record], answers: dict[str, dict[str, list[Answer]]], roots: dict[str, Path]
+) -> Kept:
+    """The answers of models that were measured just now, by label, and what the others differ in from the first."""
+    first, *others = answers
+    compared: dict[str, Differences] = {
+        label: differences(answers[first], answers[label], records[first]["suites"]) for label in others
+    }
+    return Kept(answers, roots, compared, [])
+
+
+def keep_answers(
+    path: Path, records: Mapping[str, Record], answers: Mapping[str, Answers], roots: Mapping[str, Path]
+) -> dict[str, dict[str, Any]]:
+    """Write the answers beside the result that ``path`` is to hold, and return its records with where they are.
+
+    records, answers: by "base" and "adapted". roots: by suite, the folder that the names of its pictures start from.
+    """
+    # pathlib's own relative paths cannot go up and down before Python 3.12
+    starts = {suite: Path(os.path.relpath(root, path.parent)).as_posix() for suite, root in roots.items()}
+    entry = {**write_answers(path, answers), "pictures": starts}
+    return {name: {**record, "answers": {**entry, "model": name}} for name, record in records.items()}
 
 
 def _is_shared(part: Difference, before: Record, after: Record) -> bool:

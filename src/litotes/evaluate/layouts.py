@@ -103,12 +103,17 @@ def _pairs(name: str, result: Record) -> tuple[str, str, list[Measure]]:
         "hybrid_absent_over_present": "“A but not <absent>” above “A but not <present>”",
     }
     keys = sorted(result["ties"], key=lambda key: list(words).index(key) if key in words else len(words))
-    rows = [Measure(words.get(key, key), (key,), "percent", main=True, n=result["n"]) for key in keys]
+    rows = [
+        Measure(words.get(key, key), (key,), "percent", main=True, interval=("intervals", key), n=result["n"])
+        for key in keys
+    ]
     note = f"A true text against a false one, {result['n']:,} pictures. Guessing gives 50.0 %."
     if "negated_positive_over_negative" in result["ties"]:
         note += " P′ above N can be won by telling the templates of P′ from the wording of N: no proof of negation."
     if {"hybrid_absent_over_present", "absence_absent_over_present"} & result["ties"].keys():
         note += " The orders with <absent> differ in nothing but the thing denied, so they need the “not” itself."
+    if "intervals" in result:
+        note += _INTERVALS
     held_out = name == "held_out_wordings"
     title = (
         "True over false, in wordings that no training uses" if held_out else _titled("True over false", name, "pairs")

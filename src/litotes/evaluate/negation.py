@@ -11,7 +11,7 @@ from torch import Tensor
 
 from litotes.data.images import Pictures
 from litotes.errors import UserError
-from litotes.evaluate.answers import choices, pictured
+from litotes.evaluate.answers import Answer, choices, pictured
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.suite import (
     Identity,
@@ -28,6 +28,7 @@ from litotes.metrics.paired import wilson_interval
 from litotes.metrics.similarity import Similarity
 from litotes.models.pair_scores import PairScorer
 
+_RESERVED = {"answers", "chance", "intervals", "n", "ties"}
 CONTROL_SEED = 0
 """Decides which other picture a question is asked of."""
 
@@ -177,7 +178,8 @@ class Pairs(Suite):
     share = #{ i : cos(picture_i, true_i) > cos(picture_i, false_i) } / pictures
 
     ``pairs``: by the name of a diagnostic, the true and the false texts, one of each for every picture. Guessing
-    gives 0.5, a constant 0. ``run`` gives each diagnostic's share by its name, ``ties`` by diagnostic, and ``n``.
+    gives 0.5, a constant 0. ``run`` gives each diagnostic's share by its name, Wilson's 95 % ``intervals`` and ``ties``
+    by diagnostic, ``n``, ``chance`` and ``answers``, with the diagnostic as their group.
 
     Errors: lists of unequal length, no diagnostic, a reserved name.
     """
@@ -188,10 +190,10 @@ class Pairs(Suite):
     task = "pairs"
 
     def __post_init__(self) -> None:
-        if not self.pairs or {"n", "ties"} & self.pairs.keys():
+        if not self.pairs or _RESERVED & self.pairs.keys():
             raise UserError(
                 got=f"{self.name}: diagnostics {sorted(self.pairs)}",
-                expected='at least one, none of them named "n" or "ties"',
+                expected=f"at least one, none of them named {', '.join(sorted(_RESERVED))}",
                 do="name the diagnostic by what it compares",
             )
         for key, (true, false) in self.pairs.items():
@@ -213,9 +215,19 @@ class Pairs(Suite):
         images = encoder.encode_images(self.pictures)
         shares: Result = {}
         ties: dict[str, int] = {}
+        answers: list[Answer] = []
         for key, (true, false) in self.pairs.items():
             above = encoder.similarity.paired(images, encoder.encode_texts(true))
             below = encoder.similarity.paired(images, encoder.encode_texts(false))
             shares[key] = pair_accuracy(above, below)
             ties[key] = int((above == below).sum())
-        return {**shares, "ties": ties, "n": len(self.pictures)}
+            both = torch.stack([above, below], dim=1)
+            answers += choices(both, [0] * len(both), self._asked(key, len(answers)))
+        n = len(self.pictures)
+        intervals = {key: _interval(share, n) for key, share in shares.items()}
+        return {**shares, "intervals": intervals, "ties": ties, "n": n, "chance": 0.5, "answers": answers}
+
+    def _asked(self, key: str, first: int) -> Iterator[dict[str, Any]]:
+        """The questions of a diagnostic, numbered from ``first``."""
+        for i, texts in enumerate(zip(*self.pairs[key], strict=True)):
+            yield {"item": first + i, **pictured(self.pictures, i), "groups": [key], "texts": list(texts)}

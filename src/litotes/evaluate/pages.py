@@ -1,5 +1,8 @@
 """What a page shows of single answers: comparisons, charts, what was chosen wrongly, questions to look at."""
 
+from collections.abc import Sequence
+
+from litotes.evaluate.against import Against
 from litotes.evaluate.charts import Chart, interval_bars, recall_curves, wrong_choices
 from litotes.evaluate.examples import examples
 from litotes.evaluate.kept import Kept
@@ -9,15 +12,20 @@ from litotes.evaluate.sections import sections
 from litotes.evaluate.verdict import significance
 
 
-def singles(records: Records, kept: Kept) -> Singles:
-    """All that can be shown of these models; a suite of which nothing can be shown is left out."""
+def singles(records: Records, kept: Kept, beside: Sequence[Against] = ()) -> Singles:
+    """All that can be shown of these models; a suite of which nothing can be shown is left out.
+
+    beside: published rows whose figures stand in the charts too.
+    """
+    published = {one.record["model"]: one.record for one in beside}
     charts: dict[str, list[Chart]] = {}
     wrong, questions = {}, {}
     for section in sections(records):
         suite = section.suite
-        bars = interval_bars(section, records)
+        bars = interval_bars(section, records, published)
         searches = {label: said[suite] for label, said in kept.answers.items() if _is_search(said.get(suite))}
-        curves = recall_curves(searches, list(records)) if searches else []
+        rows = [record["suites"][suite] for record in published.values() if suite in record["suites"]]
+        curves = recall_curves(searches, list(records), suite, rows) if searches else []
         charts[suite] = [*([bars] if bars else []), *curves]
         tables = (wrong_choices(record["suites"].get(suite, {}), label) for label, record in records.items())
         wrong[suite] = [table for table in tables if table]

@@ -9,10 +9,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from litotes.evaluate.against import Against
+from litotes.evaluate.charts import STROKES
 from litotes.evaluate.compare import Differences
+from litotes.evaluate.notes import notes_of_all
 from litotes.evaluate.results import write_json, write_text
 from litotes.evaluate.rows import Records
 from litotes.evaluate.sections import require_same_questions, sections
+from litotes.evaluate.verdict import summary
 
 
 @dataclass(frozen=True)
@@ -50,18 +54,22 @@ def write_comparison_report(
     notes: Sequence[str] = (),
     adaptation: Adaptation | None = None,
     singles: Singles = _NO_SINGLES,
+    beside: Sequence[Against] = (),
 ) -> None:
     """Write models side by side: a self-contained page, and all their records as JSON.
 
     ``records``: by label ("base", "adapted", ...) what ``result_record`` gives; the first is what the others are
     compared with. A suite or figure that one of them lacks shows as a dash. Percent and degrees with one decimal,
-    differences in points with their sign. ``notes``: sentences that a reader must know, such as what was not measured.
-    ``singles``: what single answers show. The JSON holds ``models`` -> label -> record, ``notes`` and, where they are
-    given, ``adaptation`` without its pictures and ``differences`` -> label -> suite -> those of ``singles``.
+    differences in points with their sign. ``notes``: sentences that a reader must know, such as what was not measured;
+    those that the records themselves give are added.
+    ``singles``: what single answers show. ``beside``: models beside published rows. The JSON holds ``models`` -> label
+    -> record, ``notes`` and, where they are given, ``adaptation`` without its pictures, ``differences`` -> label ->
+    suite -> those of ``singles``, and ``published`` -> label -> the row, with its ``deviations`` by suite.
 
     Errors: no record; models that were asked different questions under the same suite's name.
     """
     require_same_questions(records)
+    notes = [*notes, *(note for note in notes_of_all(records) if note not in notes)]
     shown = sections(records, singles.compared)
     page = _environment().get_template("comparison.html.j2").render(
         title=title,
@@ -70,9 +78,12 @@ def write_comparison_report(
         notes=notes,
         adaptation=adaptation,
         sections=shown,
-        headlines=[row for section in shown for row in section.rows if row.main],
+        verdict=() if adaptation else summary(records, singles.compared),
+        strokes=STROKES,
+        headlines=any(row.main for section in shown for row in section.rows),
         facts=facts(records),
         singles=singles,
+        beside=beside,
     )  # fmt: skip
     told: dict[str, Any] = {}
     if adaptation:
@@ -83,11 +94,14 @@ def write_comparison_report(
     }
     if compared:
         told["differences"] = compared
+    if beside:
+        told["published"] = {one.label: _published(one) for one in beside}
     write_json(path_json, {"models": dict(records), "notes": list(notes), **told})
-    write_text(path_html, page)
+    write_text(path_html, page.encode("utf-8", "replace").decode("utf-8"))
 
 
 _FACTS = {
+    "dataset": "Data set",
     "model": "Model",
     "adapter": "Adapter",
     "fingerprint": "Fingerprint",
@@ -95,6 +109,9 @@ _FACTS = {
     "activation": "Activation",
     "precision": "Precision",
     "preprocessing": "Preprocessing",
+    "similarity": "Similarity",
+    "context_length": "Longest text, in tokens",
+    "vocabulary_sha256": "Vocabulary (SHA-256)",
     "prompt": "Prompts",
     "seed": "Seed",
     "split_sha256": "Questions (SHA-256)",
@@ -105,6 +122,11 @@ _FACTS = {
     "tool_version": "Litotes",
     "wall_s": "Seconds",
 }
+
+
+def _published(beside: Against) -> dict[str, Any]:
+    """A published row as it stands in the JSON, with how far off the model is."""
+    return {**beside.record, "deviations": {part.suite: [row._asdict() for row in part.rows] for part in beside.tables}}
 
 
 def facts(records: Records) -> list[tuple[str, list[str]]]:
@@ -124,8 +146,8 @@ def _fact(value: object) -> str:
 
 def emphasised(text: str) -> Markup:
     """The text for a page, with its figures in bold."""
-    marked = re.sub(r"(?<![#\w])([−+]?\d+(?:[.,]\d+)*(?: %|°)?)", r"<b>\1</b>", str(escape(text)))
-    return Markup(marked)  # escaped one line above
+    figure = r"(?<![#\w])(?!95 % interval)([−+]?\d+(?:[.,]\d+)*(?:e-?\d+)?(?: %|°)?)"
+    return Markup(re.sub(figure, r"<b>\1</b>", str(escape(text))))  # marked after it was escaped
 
 
 def _environment() -> Environment:

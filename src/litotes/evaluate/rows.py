@@ -45,12 +45,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Section:
-    """A suite: title, one sentence on how to read it, rows, the name it has in the results."""
+    """A suite: title, one sentence on how to read it, rows, the name it has in the results.
+
+    ``left_out``: sentences on rows that are left out, since their pictures are missing or broken. ``source``: which
+    questions these are, a published file or another, by their hash.
+    """
 
     title: str
     note: str
     rows: tuple[Row, ...]
     suite: str = ""
+    left_out: tuple[str, ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True)

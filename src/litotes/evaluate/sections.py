@@ -3,10 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from litotes.data.screening import rows_left_out
 from litotes.errors import UserError
 from litotes.evaluate.compare import Difference, Differences, is_beyond_chance
 from litotes.evaluate.layouts import LAYOUTS
 from litotes.evaluate.rows import KINDS, Measure, Record, Records, Row, Section, keys_at, number_at, row_of, signed
+
+_DIGITS = 12
 
 
 def sections(records: Records, compared: Mapping[str, Differences] | None = None) -> list[Section]:
@@ -26,7 +29,24 @@ def _section(name: str, records: Records, compared: Mapping[str, Differences]) -
     title, note, measures = LAYOUTS[asked["task"]](name, asked)
     found = [{part.path: part for part in compared.get(label, {}).get(name, ())} for label in records]
     rows = (_without_chance(row_of(measure, results), measure, results, found) for measure in measures)
-    return Section(title, note, tuple(rows), name)
+    return Section(title, note, tuple(rows), name, _left_out(name, records), _source(asked))
+
+
+def _source(asked: Record) -> str:
+    """Which questions a suite asked; "" where the result does not tell."""
+    digest, file = str(asked.get("split_sha256", "")), asked.get("file", "yours")
+    if len(digest) < _DIGITS:
+        return ""
+    known = "no published file" if file == "yours" else file
+    return f"Questions: {known}; SHA-256 {digest[:_DIGITS]}…"
+
+
+def _left_out(name: str, records: Records) -> tuple[str, ...]:
+    """Which of a suite's rows are left out, in a sentence for each model, or one for all where it is the same."""
+    told = {label: rows_left_out(record, name) for label, record in records.items() if name in record["suites"]}
+    if len(set(told.values())) == 1:
+        return tuple(filter(None, set(told.values())))
+    return tuple(f"{label}: {sentence}" for label, sentence in told.items() if sentence)
 
 
 def _union(first: Record, second: Record) -> Record:
@@ -56,7 +76,7 @@ def _without_chance(
             cells.append(cell)
             continue
         if part is not None:
-            known = not part.low <= 0 <= part.high
+            known = part.beyond_chance
         else:
             before, after = (number_at(one, measure.path) for one in (results[0], result))
             known = not parts and _is_sure(before, after, measure.n)

@@ -5,9 +5,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from litotes.data.screening import headline, left_out_notes
+from litotes.data.screening import headline
+from litotes.evaluate.against import Against
 from litotes.evaluate.compare import Difference, Differences
+from litotes.evaluate.notes import notes_of_all
 from litotes.evaluate.rows import Cell
 from litotes.evaluate.sections import sections
 from litotes.evaluate.verdict import outcome, significance
@@ -30,7 +33,7 @@ def print_record(record: Mapping[str, Any], screen: Console) -> None:
             screen.print(sentence, highlight=False, markup=False)
         for told in significance(records, {"adapted": found}):
             screen.print(f"  {told.sentence}", highlight=False, markup=False)
-    for note in _notes_of_all(records):
+    for note in notes_of_all(records):
         screen.print(f"note: {note}", highlight=False, markup=False)
 
 
@@ -47,58 +50,44 @@ def figures_table(
 ) -> Table:
     """All figures by section, a column a model; of two or more, the last one's difference from the first.
 
-    ``compared``: as in ``sections``; the 95 % interval stands behind the difference.
+    ``compared``: as in ``sections``; the 95 % interval stands behind the difference. Names from files are written as
+    they are, and what is left out stands below the title of the suite that it is left out of.
     """
-    table = Table(title=title, title_justify="left")
+    table = Table(title=Text(title), title_justify="left")
     table.add_column("measure")
     for label in records:
-        table.add_column(label, justify="right")
+        table.add_column(Text(label), justify="right")
     if len(records) > 1:
         table.add_column("difference", justify="right")
     for section in sections(records, compared):
         table.add_section()
-        table.add_row(f"[bold]{section.title}[/bold]")
+        table.add_row(Text(section.title, style="bold"))
+        for sentence in section.left_out:
+            table.add_row(Text(sentence, style="italic"))
         for row in section.rows:
             last = row.cells[-1]
-            colour = _COLOURS.get(last.verdict, "default")
             reach = f" ({last.reach})" if last.reach else ""
-            change = [f"[{colour}]{last.difference}[/{colour}]{reach}"] if len(records) > 1 else []
-            table.add_row(f"  {row.label}", *(cell.text if change else _alone(cell) for cell in row.cells), *change)
+            change = [Text.assemble((last.difference, _COLOURS.get(last.verdict, "default")), reach)]
+            figures = [cell.text if len(records) > 1 else _alone(cell) for cell in row.cells]
+            table.add_row(Text(f"  {row.label}"), *figures, *(change if len(records) > 1 else []))
+    return table
+
+
+def deviations_table(beside: Against) -> Table:
+    """A model beside a published row: both figures, the difference, whether the interval holds the published one."""
+    table = Table(title=Text(f"{beside.label} beside {beside.record['model']}, published"), title_justify="left")
+    table.add_column("measure")
+    for name in ("published", beside.label, "deviation", "in the interval"):
+        table.add_column(Text(name), justify="right")
+    for part in beside.tables:
+        table.add_section()
+        table.add_row(Text(part.title, style="bold"))
+        for row in part.rows:
+            inside = {None: "", True: "yes", False: "no"}[row.inside]
+            table.add_row(Text(f"  {row.label}"), row.published, row.own, row.difference, inside)
     return table
 
 
 def _alone(cell: Cell) -> str:
     """A figure with its interval, which has room where one model stands alone."""
     return f"{cell.text} ({cell.interval})" if cell.interval else cell.text
-
-
-def _notes_of_all(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What is to be known of all models, and what of one of them with its name."""
-    found = {label: _notes(record) for label, record in records.items()}
-    common = [note for note in next(iter(found.values())) if all(note in notes for notes in found.values())]
-    return [*common, *(f"{label}: {note}" for label, notes in found.items() for note in notes if note not in common)]
-
-
-def _notes(record: Mapping[str, Any]) -> list[str]:
-    notes = [*left_out_notes(record), *record.get("model_notes", ())]
-    if record["captions_truncated"]:
-        notes.append(f"{record['captions_truncated']} captions were cut to {record['context_length']} tokens")
-    for name, result in record["suites"].items():
-        if result["task"] == "mcq" and result["ties"]:
-            first = 100 * result["total_if_ties_go_to_first"]
-            notes.append(f"{name}: {result['ties']} ties, counted as wrong; {first:.1f} % if the first of equals won")
-        notes += _foil_ties(name, result) if result["task"] == "foils" else []
-        notes += [f"{name}: {note}" for note in result.get("notes", ())]
-        if result.get("captions_without_words"):
-            notes.append(f"{name}: {result['captions_without_words']} captions without words, counted like any other")
-        if result.get("equal_names"):
-            notes.append(f"{name}: classes of one name cannot be told apart: {', '.join(result['equal_names'])}")
-    return notes
-
-
-def _foil_ties(name: str, result: Mapping[str, Any]) -> list[str]:
-    return [
-        f"{name}, {group}: {ties} ties, counted as wrong; {100 * result['if_ties_won'][group]:.1f} % if they were right"
-        for group, ties in result["ties"].items()
-        if ties
-    ]

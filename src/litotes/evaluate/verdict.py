@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from litotes.evaluate.compare import Difference, Differences, is_beyond_chance
 from litotes.evaluate.layouts import has_layout
-from litotes.evaluate.rows import MINUS, Record, Row, signed
+from litotes.evaluate.rows import MINUS, Record, Row, Section, signed
 from litotes.evaluate.sections import sections
 
 Suites = Mapping[str, Any]
@@ -68,6 +68,42 @@ def losses(model: Suites, base: Suites) -> list[str]:
     return [change.text for change in _changed(model, base, _ELSEWHERE, {}) if not change.rose]
 
 
+def summary(records: Mapping[str, Record], compared: Mapping[str, Differences]) -> list[str]:
+    """What the main measures say, in a sentence a model: against the first, or, of one model alone, what it got.
+
+    ``compared``: as for ``significance``. Each difference has its 95 % interval where single answers give one.
+    """
+    main = [(section, row) for section in sections(records, compared) for row in section.rows if row.main]
+    first, *others = records
+    if not main:
+        return []
+    if not others:
+        return [_alone(section, row, records[first]) for section, row in main]
+    said = []
+    for place, label in enumerate(others, 1):
+        groups: dict[str, list[str]] = {"better": [], "worse": [], "unsure": [], "same": []}
+        for _, row in main:
+            cell = row.cells[place]
+            if cell.difference:
+                reach = f", 95 % interval {cell.reach}" if cell.reach and cell.verdict != "same" else ""
+                groups[cell.verdict].append(f"{row.label} ({cell.difference}{reach})")
+        told = {"better": "better in", "worse": "worse in", "unsure": "too close to tell in", "same": "unchanged in"}
+        parts = [f"{words} {joined(groups[key])}" for key, words in told.items() if groups[key]]
+        if parts:
+            said.append(f"Compared with {first}, {label} is {'; '.join(parts)}.")
+    return said
+
+
+def _alone(section: Section, row: Row, record: Record) -> str:
+    """A figure with its interval and what guessing gives."""
+    cell, chance = row.cells[0], record["suites"][section.suite].get("chance")
+    parts = [
+        *([f"95 % interval {cell.interval.replace('–', ' to ')}"] if cell.interval else []),
+        *([f"guessing gives {100 * chance:.1f} %"] if chance is not None else []),
+    ]
+    return f"{row.label}: {cell.text}{' (' if parts else ''}{', '.join(parts)}{')' if parts else ''}."
+
+
 class Told(NamedTuple):
     """In what a model differs from the first in a suite, in a sentence or two."""
 
@@ -98,7 +134,7 @@ def in_words(label: str, difference: Difference) -> str:
         factor * value for value in (difference.after - difference.before, difference.low, difference.high)
     )
     chance = "" if difference.p is None else f" If both were equally good, {_chance_of(difference.p)}."
-    if low <= 0 <= high:
+    if not difference.beyond_chance:
         told = f"{signed(change)} points, which may be chance: 95 % interval {signed(low)} to {signed(high)}"
     else:
         ends = sorted((abs(low), abs(high)))
@@ -175,7 +211,7 @@ def _changed(model: Suites, base: Suites, measures: tuple[_Measure, ...], compar
             text = f"{name} ({form.format(f'{before:.1f}', f'{after:.1f}')})"
             pair = next((part for part in compared.get(suite, ()) if part.path == (key,)), None)
             sure = (
-                not pair.low <= 0 <= pair.high
+                pair.beyond_chance
                 if pair
                 else key == "rsum" or _is_sure(base[suite][key], model[suite][key], _questions(base[suite]))
             )

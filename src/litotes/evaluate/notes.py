@@ -1,0 +1,43 @@
+"""What must be known of results besides their figures: what is left out, cut, tied, or cannot be told apart."""
+
+from collections.abc import Mapping
+
+from litotes.data.screening import left_out_notes
+from litotes.evaluate.rows import Record, Records
+
+
+def notes_of_all(records: Records) -> list[str]:
+    """What is to be known of all models, and what of one of them with its name, in sentences."""
+    found = {label: _notes(record) for label, record in records.items()}
+    common = [note for note in next(iter(found.values())) if all(note in notes for notes in found.values())]
+    return [*common, *(f"{label}: {note}" for label, notes in found.items() for note in notes if note not in common)]
+
+
+def _notes(record: Record) -> list[str]:
+    notes = [*left_out_notes(record), *record.get("model_notes", ())]
+    if record.get("captions_truncated"):
+        to = f" to {record['context_length']} tokens" if "context_length" in record else ""
+        notes.append(f"{record['captions_truncated']} captions were cut{to}")
+    for name, result in record["suites"].items():
+        notes += _ties(name, result)
+        notes += [f"{name}: {note}" for note in result.get("notes", ())]
+        if result.get("captions_without_words"):
+            notes.append(f"{name}: {result['captions_without_words']} captions without words, counted like any other")
+        if result.get("equal_names"):
+            notes.append(f"{name}: classes of one name cannot be told apart: {', '.join(result['equal_names'])}")
+    return notes
+
+
+def _ties(name: str, result: Record) -> list[str]:
+    """How many ties there are, and what the figure would be if they were right, where that is known."""
+    ties, won = result.get("ties", 0), result.get("if_ties_won", {})
+    if isinstance(ties, Mapping):
+        return [_tied(f"{name}, {group}", count, won.get(group), "they were right") for group, count in ties.items()
+                if count]  # fmt: skip
+    first = result.get("total_if_ties_go_to_first")
+    return [_tied(name, ties, first, "the first of equals won")] if ties else []
+
+
+def _tied(name: str, count: int, share: float | None, how: str) -> str:
+    known = "" if share is None else f"; {100 * share:.1f} % if {how}"
+    return f"{name}: {count} ties, counted as wrong{known}"
