@@ -1,3 +1,4 @@
+import hashlib
 import itertools
 import json
 import re
@@ -146,6 +147,28 @@ def test_why_there_is_no_comparison_is_told(results):
     assert report(results, results=("second",))[1]["notes"] == []
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"suite": "mcq"', '"suite": "retrieval"', "in retrieval cannot be taken: they answer questions"),
+        ('"chosen": 0', '"chosen": "x"', "which is no answer to a question"),
+        ('"picture": "', '"painting": "', "which is no answer to a question"),
+        ('{"suite"', '"suite"', "line 1, which is no JSON"),
+        ('{"suite"', '[{"suite"', "line 1, which is no JSON"),
+        ('"base": ', '"other": ', "without answers of base"),
+    ],
+)  # fmt: skip
+def test_answers_that_were_edited_along_with_their_hash_are_told(old, new, told, results):
+    path = results / "second.answers.jsonl"
+    content = path.read_text().replace(old, new)
+    path.write_text(content)
+    record = json.loads((results / "second.json").read_text())
+    record["answers"]["sha256"] = hashlib.sha256(content.encode()).hexdigest()
+    write_json(results / "second.json", record)
+    _, found = report(results)
+    assert told in " ".join(found["notes"])
+
+
 def test_an_edited_result_is_not_compared_by_answers_that_say_otherwise(results):
     record = json.loads((results / "second.json").read_text())
     record["suites"]["mcq"]["total"] = 0.9
@@ -212,7 +235,7 @@ def test_published_figures_stand_as_hollow_bars_and_points(results):
     assert both.svg.count("fill: none") == own.svg.count("fill: none") + 2  # it has no figure for the third row
     said = {"first": answers_of(results)["first"]["retrieval"]}
     alone = recall_curves(said, ["first"])[0]
-    paper = {way: {"1": 0.5, "5": 0.7} for way in ("i2t", "t2i")}
+    paper = {way: {"1": 0.5, "2": 0.7} for way in ("i2t", "t2i")}
     beside = recall_curves(said, ["first"], "retrieval", [paper])[0]
     assert "hollow" in beside.title and beside.svg.count("<use") >= alone.svg.count("<use") + 2
 

@@ -1,10 +1,12 @@
 import json
+import os
 
 import pytest
 
 from drawn_results import NEGATED, QUESTIONS, choice, record, retrieval
 from litotes.data.negbench import KNOWN
 from litotes.errors import UserError
+from litotes.evaluate import reading
 from litotes.evaluate.published import published, published_record
 from litotes.evaluate.reading import read_records, read_results
 from litotes.evaluate.sections import sections
@@ -95,7 +97,8 @@ def test_only_equal_results_are_shown_once_and_that_is_told(tmp_path):
 
 
 def test_of_equal_results_the_one_with_answers_is_taken(tmp_path):
-    for name, content in {"a": record("b", 0.4), "in/b": record("b", 0.4) | {"answers": {"file": "x"}}}.items():
+    answers = {"file": "x", "sha256": "y", "model": "base"}
+    for name, content in {"a": record("b", 0.4), "in/b": record("b", 0.4) | {"answers": answers}}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     found = read_results([tmp_path / "a.json", tmp_path / "in/b.json"]).found
@@ -106,14 +109,18 @@ def test_of_equal_results_the_one_with_answers_is_taken(tmp_path):
     "content, found",
     [
         ("", "an empty file"),
-        ("{", "Expecting property name"),
-        ("[1]", "a list"),
-        ("{}", "KeyError: 'suites'"),
-        ('{"suites": {}}', "no suite in it"),
+        ("{", "no JSON from line 1, column 2 on"),
+        ("[1]", "a list, no object"),
+        ("7", "a single value, no object"),
+        (f"[{'1' * 5000}]", "a number of more digits than any here has"),
+        ("{}", "suites is not there"),
+        ('{"suites": {}}', "suites is an object without anything in it"),
         ('{"suites": {"a": {"split_sha256": "x", "task": "mcq", "n": NaN}}}', "NaN is not JSON"),
-        ('{"suites": {"a": {"split_sha256": "x", "task": "other"}}}', "KeyError: 'other'"),
-        ('{"models": [1]}', "AttributeError"),
-        ("[" * 100_000, "recursion"),
+        ('{"suites": {"a": {"split_sha256": "x", "task": "other"}}}', 'suites.a.task is "other", a text'),
+        ('{"models": [1]}', "models without the record of a model"),
+        ('{"models": {"a": 1}}', "a: is 1"),
+        ('{"base": [], "suites": {}}', "base: is a list"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_what_is_no_result_is_refused_by_the_name_of_its_file(content, found, tmp_path):
@@ -127,3 +134,33 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(UserError, match="no file"):
         read_records([tmp_path / "r.json"])
     assert {QUESTIONS, NEGATED} <= KNOWN.keys()
+
+
+def test_a_folder_and_a_file_without_permission_are_refused(tmp_path):
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(UserError, match="runs, which is a folder") as fault:
+        read_records([tmp_path / "runs"])
+    assert str(tmp_path / "runs" / "report.json") in fault.value.do
+    locked = tmp_path / "locked.json"
+    locked.write_text("{}")
+    locked.chmod(0)
+    if os.access(locked, os.R_OK):
+        pytest.skip("whoever runs this may read everything")
+    with pytest.raises(UserError, match="Permission denied"):
+        read_records([locked])
+
+
+def test_a_file_far_larger_than_any_result_is_not_read(tmp_path, monkeypatch):
+    (tmp_path / "r.json").write_text(json.dumps(record("x", 0.5)))
+    monkeypatch.setattr(reading, "MAX_BYTES", 100)
+    with pytest.raises(UserError, match="bytes, where 100 are the most"):
+        read_records([tmp_path / "r.json"])
+
+
+def test_another_version_is_named_where_something_is_missing(tmp_path):
+    older = record("x", 0.5) | {"tool_version": "0.0.1"}
+    del older["suites"]["mcq"]["chance"]
+    (tmp_path / "r.json").write_text(json.dumps(older))
+    with pytest.raises(UserError, match=r"suites\.mcq\.chance is not there") as fault:
+        read_records([tmp_path / "r.json"])
+    assert "the file is of 0.0.1" in fault.value.do

@@ -17,6 +17,7 @@ from litotes.evaluate.features import Encoder, Remembering
 from litotes.evaluate.negation import MultipleChoice, Pairs
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import run_suites
+from litotes.metrics.paired import wilson_interval
 from tiny import noise_pictures as pictures
 
 
@@ -50,7 +51,7 @@ def test_pictures_and_texts_are_encoded_once_whatever_their_order():
 def test_remembered_embeddings_are_those_of_the_model():
     said = {}
     together = run_suites(random_encoder(), suites(pictures(20), Subset(pictures(20), range(19, -1, -1))), said)
-    assert list(said) == ["retrieval", "again"]
+    assert set(said) == {"retrieval", "again", "pairs"}
     for suite in suites(pictures(20), Subset(pictures(20), range(19, -1, -1))):
         alone = suite.run(random_encoder())
         assert alone.pop("answers", None) == said.get(suite.name)
@@ -110,8 +111,9 @@ def test_each_result_says_what_was_asked():
     assert results["pairs"] | {"wall_s": 0} == {
         "task": "pairs", "d": 0.0, "ties": {"d": 1}, "n": 2, "n_images": 2, "n_texts": 4, "captions_truncated": 1,
         "split_sha256": hashlib.sha256(f"d\tp0\tc1\tc2\nd\tp1\t{long}\t{long}".encode()).hexdigest(),
-        "pictures_sha256": results["other"]["pictures_sha256"], "wall_s": 0,
-    } | {"d": results["pairs"]["d"]}  # fmt: skip
+        "pictures_sha256": results["other"]["pictures_sha256"], "wall_s": 0, "chance": 0.5,
+    } | {key: results["pairs"][key] for key in ("d", "intervals")}  # fmt: skip
+    assert results["pairs"]["intervals"]["d"] == list(wilson_interval(round(2 * results["pairs"]["d"]), 2))
     assert results["other"]["captions_truncated"] == 0
     assert results["pairs"]["wall_s"] >= 0
 

@@ -198,7 +198,8 @@ def left_out_notes(record: Mapping[str, Any]) -> list[str]:
         return []
     left_out = record["left_out"]
     rows = ", ".join(f"{count:,} of {table}" for table, count in left_out["rows"].items() if count)
-    told = f"{record['n_skipped']:,} of {left_out['of']:,} pictures are left out, and with them these rows: {rows}."
+    count = len(left_out["missing"]) + len(left_out["broken"])
+    told = f"{count:,} of {left_out['of']:,} pictures are left out, and with them these rows: {rows}."
     broken = [f"{one['picture']} ({one['reason']})" for one in left_out["broken"]]
     lists = {"Missing": left_out["missing"], "Broken": broken}
     return [told, *(f"{kind}: {_few(names)}." for kind, names in lists.items() if names)]

@@ -88,7 +88,7 @@ def read_json(path: Path, expected: str = "one JSON document, each key once", do
     try:
         return json.loads(text, object_pairs_hook=once_each, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: {error}", expected, do) from error
+        raise UserError(f"{path}: {_reason(error)}", expected, do) from error
 
 
 def read_lines(path: Path) -> list[str]:
@@ -267,10 +267,19 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         record = json.loads(line, object_pairs_hook=once_each, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}, line {number}: {error}", wanted, "correct the line") from error
+        raise UserError(f"{path}, line {number}: {_reason(error)}", wanted, "correct the line") from error
     if not isinstance(record, dict) or not record:
         raise UserError(f"{path}, line {number} is no JSON object with keys", wanted, "correct the line")
     return record
+
+
+def _reason(error: ValueError | RecursionError) -> str:
+    """Why something is no JSON, without the words of Python's reader."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return f"no JSON from line {error.lineno}, column {error.colno} on"
+    return "a number of more digits than any here has" if "digits" in str(error) else str(error)
 
 
 def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

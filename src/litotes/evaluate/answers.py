@@ -111,18 +111,36 @@ def read_answers(folder: Path, told: Mapping[str, Any], model: str) -> dict[str,
         content = path.read_bytes()
     except FileNotFoundError:
         raise _lost(f"no file {path}") from None
+    except OSError as error:
+        raise _lost(f"{path}: {error.strerror}") from error
     if hashlib.sha256(content).hexdigest() != told["sha256"]:
         raise _lost(f"{path}, changed since its result was written")
     # split at line feeds alone: a caption may hold other characters that end a line
     found: dict[str, list[Answer]] = {}
-    for line in content.decode("utf-8").removesuffix("\n").split("\n"):
-        row = json.loads(line)
-        given = row.get(model)
+    for number, line in enumerate(content.decode("utf-8", "replace").removesuffix("\n").split("\n"), 1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            raise _lost(f"{path}, line {number}, which is no JSON") from None
+        given = row.get(model) if isinstance(row, dict) else None
         if given is None:
             raise _lost(f"{path} without answers of {model}")
+        if not _is_answer(row, given):
+            raise _lost(f"{path}, line {number}, which is no answer to a question")
         asked = {key: value for key, value in row.items() if key != "suite" and key not in MODELS}
         found.setdefault(row["suite"], []).append(Answer(asked, given))
     return found
+
+
+def _is_answer(row: Mapping[str, Any], given: object) -> bool:
+    """Whether a line holds what a choice or a search has."""
+    if not isinstance(given, Mapping) or not all(isinstance(row.get(key), str) for key in ("suite", "picture")):
+        return False
+    if "rank" in given:
+        return row.get("way") in ("i2t", "t2i") and isinstance(given["rank"], int) and given["rank"] > 0
+    scores = given.get("scores")
+    numbers = isinstance(scores, list) and all(isinstance(one, int | float) for one in scores)
+    return numbers and all(isinstance(one, int) for one in (row.get("right"), given.get("chosen")))
 
 
 def _short(score: float) -> float:

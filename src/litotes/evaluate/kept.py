@@ -1,7 +1,7 @@
 """The answers that stand beside result files, brought together to compare models and to show questions."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,10 +39,15 @@ def kept_answers(found: Mapping[str, Found]) -> Kept:
             continue
         try:
             kept.answers[label] = read_answers(folder, told, told["model"])
-        except (UserError, ValueError, KeyError, TypeError) as error:
-            reason = error.got if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-            kept.notes.append(f"The answers of {label} cannot be taken: {reason}.")
+        except UserError as error:
+            kept.notes.append(f"The answers of {label} cannot be taken: {error.got}.")
             continue
+        odd = [name for name, said in kept.answers[label].items() if not _is_of_suite(said, record["suites"].get(name))]
+        for name in odd:
+            del kept.answers[label][name]
+            kept.notes.append(
+                f"The answers of {label} in {name} cannot be taken: they answer questions of another kind."
+            )
         for suite, root in told.get("pictures", {}).items():
             kept.roots.setdefault(suite, folder / root)
     first, *others = found
@@ -92,6 +97,14 @@ def keep_answers(
     starts = {suite: Path(os.path.relpath(root, path.parent)).as_posix() for suite, root in roots.items()}
     entry = {**write_answers(path, answers), "pictures": starts}
     return {name: {**record, "answers": {**entry, "model": name}} for name, record in records.items()}
+
+
+def _is_of_suite(said: Sequence[Answer], result: Record | None) -> bool:
+    """Whether answers have what the comparison of their suite's task needs."""
+    task = "" if result is None else str(result["task"])
+    searched = task == "zeroshot_retrieval"
+    field = {"mcq": "type", "foils": "groups", "pairs": "groups"}.get(task)
+    return all(("rank" in one.given) is searched and (field is None or field in one.asked) for one in said)
 
 
 def _is_shared(part: Difference, before: Record, after: Record) -> bool:

@@ -1,16 +1,19 @@
 """Result files, read again."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from litotes import __version__
 from litotes.data.tables import read_json
 from litotes.errors import UserError
-from litotes.evaluate.sections import sections
+from litotes.evaluate.checking import Fault, fault_in
 
 MAX_BYTES = 1 << 28
 _RESULT = "the JSON that litotes evaluate writes, or the report.json of litotes train"
 _DO = "name a result file, or measure again"
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Found(NamedTuple):
@@ -120,28 +123,55 @@ def _models(path: Path) -> dict[str, dict[str, Any]]:
         models = {"base": content["base"], "adapted": {k: v for k, v in content.items() if k != "base"}}
     else:
         models = {"": content}
-    try:
-        for record in models.values():
-            hashes = [str(result["split_sha256"]) for result in record["suites"].values()]
-            if not hashes:
-                raise ValueError("no suite in it")
-            sections({"": record})
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _no_result(path, f"{type(error).__name__}: {error}") from error
-    return dict(models)
+    if not isinstance(models, Mapping) or not models:
+        raise _no_result(path, "models without the record of a model in it")
+    for label, record in models.items():
+        fault = fault_in(record)
+        if fault is not None:
+            raise _odd_result(path, label, fault, record)
+    return {_printable(label): _printable(record) for label, record in models.items()}
+
+
+def _odd_result(path: Path, label: str, fault: Fault, record: object) -> UserError:
+    """What is wrong in a record of a result, and whether another version wrote it."""
+    version = record.get("tool_version") if isinstance(record, Mapping) else None
+    other = isinstance(version, str) and version != __version__
+    return UserError(
+        got=f"{path}: {f'{label}: ' if label else ''}{fault.where} {fault.found}".replace("  ", " "),
+        expected=fault.expected,
+        do=f"measure again with this Litotes ({__version__}); the file is of {version}"
+        if other
+        else "take the file as litotes evaluate or train wrote it, or measure again",
+    )
+
+
+def _printable(value: Any) -> Any:  # noqa: ANN401 (whatever a file holds)
+    """The same with a mark in the place of characters that steer a terminal or turn text round, or that are none."""
+    if isinstance(value, str):
+        return _STEERING.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, Mapping):
+        return {_printable(key): _printable(one) for key, one in value.items()}
+    return [_printable(one) for one in value] if isinstance(value, list) else value
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
+        if path.is_dir():
+            there = path / "report.json"
+            raise UserError(f"{path}, which is a folder", _RESULT, f"name a file in it, such as {there}")
         if path.stat().st_size > MAX_BYTES:
-            raise _no_result(path, f"{path.stat().st_size:,} bytes")
+            raise _no_result(path, f"{path.stat().st_size:,} bytes, where {MAX_BYTES:,} are the most")
+        content = read_json(path, _RESULT, _DO)
     except FileNotFoundError:
         raise UserError(
             got=f"no file {path}", expected="a result of litotes evaluate or train", do="check the path"
         ) from None
-    content = read_json(path, _RESULT, _DO)
+    except OSError as error:
+        raise UserError(
+            got=f"{path}: {error.strerror}", expected="a file that can be read", do="check the path and its permissions"
+        ) from error
     if not isinstance(content, Mapping):
-        raise _no_result(path, f"a {type(content).__name__}")
+        raise _no_result(path, f"{'a list' if isinstance(content, list) else 'a single value'}, no object")
     return dict(content)
 
 
