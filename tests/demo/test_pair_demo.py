@@ -75,7 +75,7 @@ def fake(name, noise, seed, quality, sigma=0.9):
     return {
         "row": name, "noise": noise, "seed": seed, "retrieval": ways, "errors": {"i2t": told, "t2i": told},
         "wrong_pairs": {"shuffled": doubts, "untrue": doubts} if noise else None,
-        "groups": {"missing_at_equal_p": 0.4},
+        "groups": {"missing_at_equal_p": 0.4, "hard": {"sigma": 1.5, "p": 0.25}},
     }  # fmt: skip
 
 
@@ -104,6 +104,8 @@ def test_the_words_say_whether_the_asked_auroc_is_reached(with_it, without, said
     rows = [fake("vacsr", 0.2, 0, 0.2, with_it), fake("no_sigma", 0.2, 0, 0.2, without)]
     text = " ".join(lead(rows, LABELS))
     assert all(part in text for part in said)
+    assert "1.50 for pairs that are hard and wrong (p 0.25)" in text
+    assert "says the opposite of the claim" in text
 
 
 def test_a_table_has_mean_and_spread_of_the_seeds():

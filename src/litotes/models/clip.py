@@ -86,11 +86,11 @@ class ClipEncoder(nn.Module):
         parts = [self.text_features(ids[rows, : int(lengths[rows].max())]) for rows in order.split(group)]
         return torch.cat(parts)[order.argsort()]
 
-    def image_tokens(self, pixels: Float[Tensor, "n c h w"]) -> Float[Tensor, "n length w"]:
+    def image_tokens(self, pixels: Float[Tensor, "n c h w"]) -> Float[Tensor, "n length width"]:
         """What the last block gives for each token, the class token first, before the final norm and projection."""
         return self.clip.vision_model(pixel_values=pixels).last_hidden_state
 
-    def text_tokens(self, ids: Int[Tensor, "n length"]) -> Float[Tensor, "n length w"]:
+    def text_tokens(self, ids: Int[Tensor, "n length"]) -> Float[Tensor, "n length width"]:
         """What the last block gives for each token, behind the final norm and before the projection.
 
         Rows go on behind the end token, where they mean nothing: see ``text_lengths``.
