@@ -3,17 +3,27 @@
     python benchmarks/metrics.py
 
 5,000 images and 25,000 captions of random features, d = 512, each caption near its image. Every row is measured in a
-process of its own, on one thread: seconds of the processor (the best of two), and the highest memory the process ever
-had, Python, torch and the features among it. Recall: by a plain argsort, by clip_benchmark's own functions where
-that package is installed, by Litotes. Judges (COCO 5K, 1K, RSUM, CxC, ECCV Caption): by the package eccv_caption from
-its lists of 500, and by Litotes, both from features and from these lists; only where eccv_caption is installed. Two
-rows of one group must have the same values; the last column is the largest difference from the first.
+process of its own, on one thread: seconds of the processor (the best of two), and the highest memory of the process
+while it measures, Python, torch and what is measured among it (Linux). What is made before and not measured: features,
+lists, and the judgements, read by both sides.
+
+- recall: from features, by a plain argsort, by clip_benchmark's own functions where that package is installed, by
+  Litotes. The row "products alone" is what any of them needs at least: the features times each other, once.
+- judges, from features (COCO 5K, 1K, RSUM, CxC, ECCV Caption): by the package eccv_caption from lists, which a user
+  makes by a whole argsort, or by a topk of 500; by Litotes without any list. Only where eccv_caption is installed.
+- judges, from lists: of 500, made before. The package takes dictionaries of lists of Python's numbers, Litotes also
+  rows of integer arrays, as a topk or an index gives them ("arrays").
+
+Two rows of one group must have the same values; the last column is the largest difference from the first.
 """
 
 import argparse
+import contextlib
+import gc
 import importlib
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import time
@@ -29,6 +39,7 @@ from torch import Tensor
 
 from litotes.data.judgements import CocoJudgements, read_coco_judgements
 from litotes.evaluate.judged import judge_features, judge_lists
+from litotes.metrics.cosine import products, units
 from litotes.metrics.ranking import cosine_ranks, recalls
 
 IMAGES, CAPTIONS, WIDTH, NOISE, LISTED = 5000, 5, 512, 8.0, 500
@@ -91,23 +102,37 @@ def recall_by_litotes(images: Tensor, texts: Tensor) -> Values:
     return {f"i2t {k}": found["i2t"][k] for k in KS} | {f"t2i {k}": found["t2i"][k] for k in KS}
 
 
-def lists(images: Tensor, texts: Tensor, coco: CocoJudgements) -> tuple[dict[int, Any], dict[int, Any]]:
-    """The best 500 both ways as dictionaries of lists of Python numbers, as eccv_caption takes them."""
+def products_alone(images: Tensor, texts: Tensor) -> Values:
+    """What recall cannot do without: all cosines, once, in blocks that are thrown away."""
+    first, second = units(images), units(texts)
+    for start in range(0, len(images), BLOCK):
+        products(first.rows[start : start + BLOCK], second.rows)
+    return {}
+
+
+def lists(
+    images: Tensor, texts: Tensor, coco: CocoJudgements, *, whole: bool = False, arrays: bool = False
+) -> tuple[dict[int, Any], dict[int, Any]]:
+    """The best 500 both ways by id, as lists of Python's numbers, which eccv_caption takes, or as rows of an array.
+
+    whole: by an argsort of every row, not by a topk.
+    """
     ids = np.array(coco.image_ids), np.array(coco.caption_ids)
     both = []
     for queries, gallery, own, other in ((images, texts, *ids), (texts, images, *ids[::-1])):
         ranked: dict[int, Any] = {}
         for start, scores in score_blocks(queries, gallery):
-            items = other[scores.topk(min(LISTED, len(other)), dim=1).indices.numpy()].tolist()
-            ranked.update(zip(own[start : start + BLOCK].tolist(), items, strict=True))
+            best = scores.argsort(dim=1, descending=True)[:, :LISTED] if whole else scores.topk(LISTED, dim=1).indices
+            items = other[best.numpy()]
+            ranked.update(zip(own[start : start + BLOCK].tolist(), items if arrays else items.tolist(), strict=True))
         both.append(ranked)
     return both[0], both[1]
 
 
-def judged_by_package(i2t: dict[int, Any], t2i: dict[int, Any]) -> Values:
+def judged_by_package(metrics: Any, i2t: dict[int, Any], t2i: dict[int, Any]) -> Values:
     """eccv_caption's metrics."""
     asked = ("eccv_r1", "eccv_map_at_r", "eccv_rprecision", "coco_1k_recalls", "coco_5k_recalls", "cxc_recalls")
-    found = importlib.import_module("eccv_caption").Metrics().compute_all_metrics(i2t, t2i, target_metrics=asked, Ks=KS)
+    found = metrics.compute_all_metrics(i2t, t2i, target_metrics=asked, Ks=KS)
     return {f"{name} {way}": float(share) for name, by_way in found.items() for way, share in by_way.items()}
 
 
@@ -126,19 +151,24 @@ def named_as_package(found: Any) -> Values:
 def actions(name: str, smoke: bool) -> Callable[[], Values]:
     """What a child measures; all that is not to be measured has happened when this returns."""
     images, texts = features(smoke)
-    recall = {"argsort": recall_by_argsort, "clip_benchmark": recall_by_clip_benchmark, "litotes": recall_by_litotes}
+    recall = {
+        "argsort": recall_by_argsort, "clip_benchmark": recall_by_clip_benchmark, "products alone": products_alone,
+        "litotes": recall_by_litotes,
+    }  # fmt: skip
     group, path = name.split(": ")
     if group == "recall":
         return lambda: recall[path](images, texts)
     coco = read_coco_judgements(package_folder("eccv_caption") / "data")
+    package = importlib.import_module("eccv_caption").Metrics() if path.startswith("eccv_caption") else None
     if group == "judges, from lists":
-        ranked = lists(images, texts, coco)
-        if path == "litotes":
+        ranked = lists(images, texts, coco, arrays=path == "litotes, arrays")
+        if package is None:
             return lambda: named_as_package(judge_lists(*ranked, coco, KS))
-        return lambda: judged_by_package(*ranked)
-    if path == "litotes":
+        return lambda: judged_by_package(package, *ranked)
+    if package is None:
         return lambda: named_as_package(judge_features(images, texts, coco.image_ids, coco.caption_ids, coco, KS))
-    return lambda: judged_by_package(*lists(images, texts, coco))
+    whole = path == "eccv_caption, argsort"
+    return lambda: judged_by_package(package, *lists(images, texts, coco, whole=whole))
 
 
 def package_folder(name: str) -> Path:
@@ -151,6 +181,9 @@ def child(name: str, smoke: bool) -> None:
     """Measure one row and print it as JSON."""
     torch.set_num_threads(1)
     action = actions(name, smoke)
+    gc.collect()
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # the highest memory so far is that of now
     start = time.process_time()
     values = action()
     seconds = time.process_time() - start
@@ -158,7 +191,7 @@ def child(name: str, smoke: bool) -> None:
 
 
 def peak_mb() -> float:
-    """The most memory that this process ever had, in MB; NaN where the system does not say."""
+    """The most memory that this process had since the measure began, in MB; NaN where the system does not say."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.is_file() else []
     return next((int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM")), float("nan"))
@@ -167,9 +200,10 @@ def peak_mb() -> float:
 def measured(name: str, smoke: bool) -> dict[str, Any]:
     """A row by a child process of its own; the better of two."""
     command = [sys.executable, __file__, "--child", name, *(["--smoke"] if smoke else [])]
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     runs = []
     for _ in range(1 if smoke else 2):
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env={**os.environ, **threads})
         if done.returncode:
             sys.exit(f"{name}:\n{done.stderr}")
         runs.append(json.loads(done.stdout.splitlines()[-1]))
@@ -180,27 +214,32 @@ def main(arguments: list[str] | None = None) -> None:
     """Print the table, or measure one row for it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="tiny sizes: does it run?")
+    parser.add_argument("--group", help="measure this group of rows alone, such as recall")
     parser.add_argument("--child", help="measure this row alone, as the parent process does")
     chosen = parser.parse_args(arguments)
     if chosen.child:
         child(chosen.child, chosen.smoke)
         return
-    groups = {"recall": ["argsort", "litotes"]}
+    groups = {"recall": ["argsort", "products alone", "litotes"]}
     if package_folder("clip_benchmark").is_dir() and not chosen.smoke:
         groups["recall"].insert(1, "clip_benchmark")
     if package_folder("eccv_caption").is_dir() and not chosen.smoke:  # its judgements have one size
-        groups |= {key: ["eccv_caption", "litotes"] for key in ("judges, from features", "judges, from lists")}
+        groups["judges, from features"] = ["eccv_caption, argsort", "eccv_caption, topk", "litotes"]
+        groups["judges, from lists"] = ["eccv_caption", "litotes, same lists", "litotes, arrays"]
+    if chosen.group:
+        groups = {group: paths for group, paths in groups.items() if group == chosen.group}
     size = SMOKE["images"] if chosen.smoke else IMAGES
     table = Table(title=f"{size:,} images, {size * CAPTIONS:,} captions, one thread")
     for head in ("measure", "by", "CPU s", "ratio", "peak MB", "difference"):
         table.add_column(head, justify="left" if head in ("measure", "by") else "right")
     for group, paths in groups.items():
         rows = {path: measured(f"{group}: {path}", chosen.smoke) for path in paths}
-        first = rows[paths[0]]
+        first, ours = rows[paths[0]], rows[paths[-1]]
         for path, row in rows.items():
-            apart = max(abs(value - row["values"][key]) for key, value in first["values"].items())
-            ratio = rows["litotes"]["seconds"] and row["seconds"] / rows["litotes"]["seconds"]
-            table.add_row(group, path, f"{row['seconds']:.1f}", f"{ratio:.1f}", f"{row['peak_mb']:.0f}", f"{apart:.0e}")
+            both = row["values"] and first["values"].items()
+            apart = f"{max(abs(value - row['values'][key]) for key, value in both):.0e}" if both else ""
+            ratio = ours["seconds"] and row["seconds"] / ours["seconds"]
+            table.add_row(group, path, f"{row['seconds']:.2f}", f"{ratio:.1f}", f"{row['peak_mb']:.0f}", apart)
     Console(width=110).print(table)
 
 

@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
         ("cached_epoch", {5: 4}),
         ("world_bound", {6: 2}),
         ("vacsr", {5: 3, 7: 4}),
-        ("metrics", {6: 2}),
+        ("metrics", {6: 3}),
         ("encode", {7: 10}),
         ("load_memory", {7: 3}),
     ],

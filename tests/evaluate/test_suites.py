@@ -71,8 +71,11 @@ def test_equal_options_tie_and_are_told():
     options = [("a", "b", "a"), ("b", "a", "c")]
     encoder = FakeEncoder({}, {"a": [1.0, 0.1], "b": [0.0, 1.0], "c": [0.1, 0.9]}, default=[1.0, 0.0])
     result = choice(image_of_question=[0, 1], options=options, correct=[0, 1], types=["negative"] * 2).run(encoder)
-    assert (result["total"], result["ties"], result["equal_options"]) == (0.5, 1, 1)
+    assert (result["total"], result["ties"], result["equal_options"], result["unanswerable"]) == (0.5, 1, 1, 1)
     assert result["total_if_ties_go_to_first"] == 1
+    false = [("a", "b", "b"), ("b", "a", "a")]  # false options of one wording take no answer away
+    result = choice(image_of_question=[0, 1], options=false, correct=[0, 0], types=["negative"] * 2).run(encoder)
+    assert (result["equal_options"], result["unanswerable"]) == (2, 0)
 
 
 def test_a_collapsed_model_scores_zero_everywhere():

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from litotes.errors import UserError
+from litotes.metrics import cosine
 from litotes.metrics.cosine import cosine_scores, distinct_rows, paired_cosines, unit
 
 
@@ -53,3 +54,11 @@ def test_non_finite_embeddings_are_refused():
         cosine_scores(torch.ones(1, 2), bad)
     with pytest.raises(UserError, match="NaN"):
         paired_cosines(bad, torch.ones(1, 2))
+
+
+def test_rows_of_one_digest_are_told_apart(monkeypatch):
+    monkeypatch.setattr(cosine, "_digests", lambda words: words[:, 0] * 0)
+    rows = torch.tensor([[1.0, 2.0], [0.5, 2.0], [1.0, 2.0], [-1.0, 0.0]])
+    different, place = distinct_rows(rows)
+    assert place.tolist() == [0, 1, 0, 2]
+    assert different.tolist() == [[1, 2], [0.5, 2], [-1, 0]]

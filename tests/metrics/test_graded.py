@@ -14,7 +14,7 @@ from litotes.metrics.graded import (
     number_of_positives,
     r_precision,
 )
-from litotes.metrics.ranked_lists import list_scores, positive_ranks, ranked_lists
+from litotes.metrics.ranked_lists import inside_parts, list_scores, positive_ranks, ranked_lists
 from reference.graded import means
 
 # Three images, two captions each, and more positives than the original pairs.
@@ -63,7 +63,9 @@ def test_the_example_of_three_images_to_the_printed_digits():
 
 
 def test_a_fold_of_the_gallery_counts_its_own_items_only():
-    listed = positive_ranks(ranked_lists(I2T), {k: I2T_PAIRS[k] for k in (1, 3)}, within={11, 12, 15, 16})
+    lists = ranked_lists(I2T)
+    whole = positive_ranks(lists, {k: I2T_PAIRS[k] for k in (1, 3)})
+    listed = inside_parts(lists, whole, {1: 0, 3: 0}, dict.fromkeys((11, 12, 15, 16), 0))
     assert graded_scores(listed.found).recall[1] == 0.5
     assert listed.listed.tolist() == [4, 4]
     assert listed.found.rank.tolist() == [2, 3, 2, 1]
@@ -157,3 +159,25 @@ def test_a_positive_that_nothing_holds_still_counts_in_r():
 def test_ranks_that_mean_nothing_are_refused(ks):
     with pytest.raises(UserError, match="K ="):
         graded_scores(PositiveRanks(torch.tensor([0]), torch.tensor([1])), ks)
+
+
+@pytest.mark.parametrize("spread", [1, 10**9])
+def test_ranks_inside_parts_are_those_of_the_lists_without_the_rest(spread):
+    draw = random.Random(spread)
+    items = [spread * i for i in range(30)]
+    ranked = {f"q{query}": draw.sample(items, draw.randint(1, 30)) for query in range(9)}
+    relevant = {query: draw.sample(items, draw.randint(1, 8)) for query in ranked}
+    query_parts = {query: draw.randrange(3) for query in ranked}
+    item_parts = {item: draw.randrange(3) for item in items[:25]}
+    lists = ranked_lists(ranked)
+    found = inside_parts(lists, positive_ranks(lists, relevant), query_parts, item_parts)
+    expected, lengths = [], []
+    for query, right in relevant.items():
+        own = [item for item in ranked[query] if item_parts.get(item) == query_parts[query]]
+        expected += [own.index(item) + 1 if item in own else UNFOUND for item in sorted(right)]
+        lengths.append(len(own))
+    assert found.found.rank.tolist() == expected
+    assert found.listed.tolist() == lengths
+    with pytest.raises(UserError, match="no part for 1 queries: q3"):
+        query_parts.pop("q3")
+        inside_parts(lists, positive_ranks(lists, relevant), query_parts, item_parts)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from litotes.errors import UserError
-from litotes.metrics.ranking import Ranks, cosine_ranks, median_rank, ranks, recall_at_k, recalls
+from litotes.metrics.ranking import cosine_ranks, median_rank, ranks, recall_at_k, recalls
 
 # 5 images x 11 captions; the images have 1, 2, 3, 5 and 0 captions
 VARYING = torch.tensor(
@@ -32,6 +32,36 @@ def reference_ranks(scores, owners):
     for text, owner in enumerate(owners):
         t2i.append(1 + sum(table[i][text] >= table[owner][text] for i in range(len(table)) if i != owner))
     return i2t, t2i
+
+
+def reference_ties(scores, owners):
+    """The images and the texts whose best right item has the score of one that is not right."""
+    table = scores.double().tolist()
+    images = []
+    for image, row in enumerate(table):
+        own = [row[text] for text, owner in enumerate(owners) if owner == image]
+        if own and any(row[text] == max(own) for text, owner in enumerate(owners) if owner != image):
+            images.append(image)
+    texts = [
+        text
+        for text, owner in enumerate(owners)
+        if any(table[i][text] == table[owner][text] for i in range(len(table)) if i != owner)
+    ]
+    return images, texts
+
+
+def test_equal_captions_and_equal_pictures_are_counted_as_ties():
+    generator = torch.Generator().manual_seed(2)
+    images, texts = torch.randn(6, 16, generator=generator), torch.randn(9, 16, generator=generator)
+    owners = [0, 0, 1, 1, 2, 3, 4, 5, 5]
+    texts[[0, 2]] = images[[0]] * 0.5  # the best caption of image 0 is one of image 1, too
+    texts[8] = texts[7] = images[5]  # an image's own two captions are no rivals
+    found = cosine_ranks(images, texts, owners)
+    assert 0 in found.tied_images.tolist()
+    assert not {4, 5} & set(found.tied_images.tolist())
+    assert found.tied_texts.tolist() == []
+    images[4] = images[3]
+    assert cosine_ranks(images, texts, owners).tied_texts.tolist() == [5, 6]
 
 
 def test_images_with_different_numbers_of_captions():
@@ -66,6 +96,7 @@ def test_ranks_follow_the_definition(kind, block):
         scores = KINDS[kind](generator, (n_images, n_texts))
         found = ranks(scores, owners, block=block)
         assert (found.image_to_text.tolist(), found.text_to_image.tolist()) == reference_ranks(scores, owners)
+        assert (found.tied_images.tolist(), found.tied_texts.tolist()) == reference_ties(scores, owners)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -3.5, 1e30])
@@ -177,4 +208,4 @@ def test_k_is_held_against_the_smaller_gallery():
 
 def test_the_median_needs_a_query():
     with pytest.raises(UserError, match="no rank"):
-        median_rank(Ranks(torch.zeros(2, dtype=torch.int64), torch.ones(1)).image_to_text)
+        median_rank(torch.zeros(2, dtype=torch.int64))

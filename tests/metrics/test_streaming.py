@@ -7,7 +7,7 @@ from litotes.errors import UserError
 from litotes.metrics.cosine import cosine_rows, cosine_scores
 from litotes.metrics.graded import UNFOUND, graded_scores
 from litotes.metrics.ranking import cosine_ranks, ranks
-from litotes.metrics.streaming import at_or_above, behind_their_equals, best, cosines, matrix
+from litotes.metrics.streaming import Parts, at_or_above, behind_their_equals, best, cosines, matrix
 from reference.graded import means
 
 
@@ -101,6 +101,41 @@ def test_equal_images_tie_whatever_block_they_stand_in(dtype, block):
     expected = at_or_above(cosines(images[:5], texts), torch.tensor(first), torch.arange(15) % 8)
     assert found.texts.tolist() == expected.texts.tolist()
     assert found.images.tolist() == (3 * expected.images).tolist()
+
+
+@pytest.mark.parametrize("block", [1, 7, 100])
+@pytest.mark.parametrize("contiguous", [True, False])
+def test_parts_ties_and_the_best_of_sets_are_counted_as_defined(block, contiguous):
+    for seed in range(6):
+        images, texts = features(seed, 2)
+        scores = images @ texts.T
+        draw = random.Random(seed)
+        image, text = pairs(judged(seed, *scores.shape))
+        of_images, of_texts = ([draw.randrange(3) for _ in range(n)] for n in scores.shape)
+        if contiguous:
+            of_images, of_texts = sorted(of_images), sorted(of_texts)
+        sets, every, decisive = (torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < 0.6
+                                 for shape in ((2, len(image)), len(image), len(image)))  # fmt: skip
+        parts = Parts(torch.tensor(of_images), torch.tensor(of_texts))
+        found = at_or_above(
+            matrix(scores), image, text, block, best_of=sets, every=every, decisive=decisive, parts=parts
+        )
+        table, asked = scores.tolist(), [*zip(image.tolist(), text.tolist(), strict=True)]
+        sets, every, decisive = sets.tolist(), every.tolist(), decisive.tolist()
+        for p, (i, t) in enumerate(asked):
+            own = table[i][t]
+            best = [max(table[i][other] for q, (query, other) in enumerate(asked) if query == i and sets[s][q]) == own
+                    for s in range(2) if sets[s][p]]  # fmt: skip
+            row, column = table[i], [row[t] for row in table]
+            in_row = [s for s, part in zip(row, of_texts, strict=True) if part == of_images[i]]
+            in_column = [s for s, part in zip(column, of_images, strict=True) if part == of_texts[t]]
+            compared, inside = every[p] or any(best), decisive[p] and of_images[i] == of_texts[t]
+            assert found.texts[p] == (sum(s >= own for s in row) if compared else UNFOUND)
+            assert found.texts_inside[p] == (sum(s >= own for s in in_row) if compared and inside else UNFOUND)
+            assert found.equal_texts[p] == (row.count(own) - 1 if compared and decisive[p] else 0)
+            assert found.images[p] == sum(s >= own for s in column)
+            assert found.images_inside[p] == (sum(s >= own for s in in_column) if inside else 0)
+            assert found.equal_images[p] == (column.count(own) - 1 if decisive[p] else 0)
 
 
 def test_one_right_item_a_query_gives_the_ranks_of_the_usual_recall():

@@ -8,6 +8,7 @@ CC-BY 4.0. Litotes ships none of them.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +42,7 @@ class CocoJudgements:
     cxc: Judgements
     eccv: Judgements
 
-    @property
+    @cached_property
     def image_ids(self) -> tuple[int, ...]:
         """All images, in the order of their captions."""
         return self.images_of(self.caption_ids)
@@ -54,6 +55,16 @@ class CocoJudgements:
         """The captions of one of the five folds, 0 to 4: consecutive fifths of ``caption_ids``."""
         size = len(self.caption_ids) // FOLDS
         return self.caption_ids[number * size : (number + 1) * size]
+
+    @cached_property
+    def fold_of_caption(self) -> dict[int, int]:
+        """The fold of each caption."""
+        return {caption: number for number in range(FOLDS) for caption in self.fold(number)}
+
+    @cached_property
+    def fold_of_image(self) -> dict[int, int]:
+        """The fold of each image, which is that of its captions."""
+        return {self.original.t2i[caption][0]: number for caption, number in self.fold_of_caption.items()}
 
 
 def read_coco_judgements(folder: str | Path) -> CocoJudgements:
@@ -84,7 +95,15 @@ def read_coco_judgements(folder: str | Path) -> CocoJudgements:
             expected="every caption of the list with its image, both ways",
             do="take all files from one version of the package",
         )
-    return CocoJudgements(captions, original, judged["cxc"], judged["eccv"])
+    found = CocoJudgements(captions, original, judged["cxc"], judged["eccv"])
+    split = [c for c, fold in found.fold_of_caption.items() if found.fold_of_image[original.t2i[c][0]] != fold]
+    if split:
+        raise UserError(
+            got=f"{place}: image {original.t2i[split[0]][0]} with captions in two folds of coco_test_ids.npy",
+            expected="all captions of an image in one fifth of the list",
+            do="take all files from one version of the package",
+        )
+    return found
 
 
 _DIRECTIONS = ("image_to_caption", "caption_to_image")

@@ -28,7 +28,7 @@ class JudgedRetrieval(Suite):
     ``judgements`` name and no other. Score: the encoder's own, or the logit of ``scorer`` where one is given; ties
     stand against the model. ``run`` gives the keys of
     ``judge_features``: ``coco_5k``, ``coco_1k`` (the mean of five folds), ``rsum`` of the latter in percent, ``cxc``
-    and ``eccv``, by direction; and ``notes``, what must be known of the input.
+    and ``eccv``, ``ties`` of the 5K searches, by direction; and ``notes``, what must be known of the input.
 
     Errors: ids that are not those of the judgements, a K above a fold.
     """

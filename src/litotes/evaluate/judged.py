@@ -1,35 +1,50 @@
 """COCO retrieval by all its judges at once: 5K, 1K in five folds with RSUM, CxC and ECCV Caption."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from itertools import chain
+from typing import Any, NamedTuple, TypedDict
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from litotes.data.judgements import FOLDS, CocoJudgements, Judgements, Relevant
+from litotes.data.judgements import FOLDS, CocoJudgements, Relevant
 from litotes.errors import UserError
-from litotes.metrics.graded import UNFOUND, PositiveRanks, graded_scores, number_of_positives, recall
-from litotes.metrics.ranked_lists import positive_ranks, ranked_lists
+from litotes.metrics.graded import (
+    UNFOUND,
+    PositiveRanks,
+    first_ranks,
+    graded_scores,
+    number_of_positives,
+    recall,
+)
+from litotes.metrics.ranked_lists import Listed, inside_parts, positive_ranks, ranked_lists
 from litotes.metrics.ranking import check_ks
 from litotes.metrics.similarity import COSINE
-from litotes.metrics.streaming import Scores, Streamed, at_or_above, behind_their_equals
+from litotes.metrics.streaming import Parts, Scores, Streamed, at_or_above, behind_their_equals, tied_queries
 
 WAYS = ("i2t", "t2i")
 _OTHER = {"i2t": "t2i", "t2i": "i2t"}
 ByWay = dict[str, dict[str, float]]
-# Name of the measure, way, right items of each query, and the gallery where it is a part -> ranks of the right items.
-Find = Callable[[str, str, Relevant, tuple[int, ...] | None], PositiveRanks]
+# Name of the judge, way, and whether each query has the items of its fold alone -> ranks of all right items.
+Find = Callable[[str, str, bool], PositiveRanks]
+_NAMES = {"original": "COCO 5K", "cxc": "CxC", "eccv": "ECCV"}
 
 
 class Judged(TypedDict):
-    """What all judges say, both ways, as fractions 0-1: recall by K, and ``map_at_r``, ``r_precision``, ``r1``."""
+    """What all judges say, both ways, as fractions 0-1: recall by K, and ``map_at_r``, ``r_precision``, ``r1``.
+
+    ``ties``: queries of COCO 5K whose best right item has the score of an item that is not right, so that the rule for
+    ties decides; None of lists, which have no scores.
+    """
 
     coco_5k: ByWay
     coco_1k: ByWay
     rsum: float
     cxc: ByWay
     eccv: ByWay
+    ties: dict[str, int] | None
     notes: list[str]
 
 
@@ -41,6 +56,7 @@ def judge_lists(
     The lists are over the whole gallery (of its first 500 items or so: R is 48 at most, and a fold is a fifth); for a
     fold they are read as if they held its items only. What a list does not hold counts as not found, and ``notes``
     say how many lists were too short for their measure. The order given counts, so that ties are whoever's who sorted.
+    Rows of an array of whole numbers are read several times faster than lists of Python's.
 
     ``coco_1k`` is the mean of the five folds, ``rsum`` 100 times the sum of its recalls (600 at most for three K).
 
@@ -48,19 +64,37 @@ def judge_lists(
     its package, equal to it on lists that it takes.
     """
     lists = {"i2t": ranked_lists(i2t), "t2i": ranked_lists(t2i)}
+    folds = {"i2t": (judgements.fold_of_image, judgements.fold_of_caption)}
+    folds["t2i"] = folds["i2t"][::-1]
     notes: list[str] = []
 
-    def find(name: str, way: str, relevant: Relevant, within: tuple[int, ...] | None) -> PositiveRanks:
-        listed = positive_ranks(lists[way], relevant, within)
-        if name == "COCO 5K":  # the one measure for which every query is asked
-            notes.extend(f"{way}: {note}" for note in listed.notes)
-        depth = number_of_positives(listed.found) if name == "ECCV" else torch.tensor(max(ks))
-        short = int((torch.from_numpy(listed.listed) < depth).sum())
-        if short:
-            notes.append(f"{name} {way}: {short} lists are too short; what they do not hold counts as not found")
+    listed_of = {
+        (judge, way): positive_ranks(lists[way], getattr(getattr(judgements, judge), way))
+        for judge in _NAMES
+        for way in WAYS
+    }
+    for way in WAYS:  # by COCO itself every query is asked
+        notes += [f"{way}: {note}" for note in listed_of["original", way].notes]
+
+    def find(judge: str, way: str, inside: bool) -> PositiveRanks:
+        listed = listed_of[judge, way]
+        listed = inside_parts(lists[way], listed, *folds[way]) if inside else listed
+        depth = number_of_positives(listed.found) if judge == "eccv" else torch.tensor(max(ks))
+        short = torch.from_numpy(listed.listed) < depth
+        for name, count in _by_measure(judge, listed, short, folds[way][0] if inside else None):
+            if count:
+                notes.append(f"{name} {way}: {count} lists are too short; what they do not hold counts as not found")
         return listed.found
 
-    return _all_measures(find, judgements, ks) | {"notes": notes}
+    return _all_measures(find, judgements, ks) | {"ties": None, "notes": notes}
+
+
+def _by_measure(judge: str, listed: Listed, short: Tensor, fold: Mapping[int, int] | None) -> list[tuple[str, int]]:
+    """By the name of the measure, how many lists are too short for it."""
+    if fold is None:
+        return [(_NAMES[judge], int(short.sum()))]
+    count = np.bincount([fold[int(query)] for query in np.array(listed.queries)[short.numpy()]], minlength=FOLDS)
+    return [(f"COCO 1K fold {number + 1}", int(count[number])) for number in range(FOLDS)]
 
 
 def judge_features(
@@ -86,79 +120,103 @@ def judge_features(
     """
     require_all("image", image_ids, judgements.image_ids, len(images))
     require_all("caption", caption_ids, judgements.caption_ids, len(texts))
-    ids = {"i2t": _numbers(image_ids), "t2i": _numbers(caption_ids)}
-    whole = _Counts(similarity.scores(images, texts), ids, (judgements.original, judgements.cxc, judgements.eccv))
-    folds: dict[tuple[int, ...], _Counts] = {}
-    for number in range(FOLDS):
-        captions = judgements.fold(number)
-        own = judgements.images_of(captions)
-        pairs = Judgements({i: judgements.original.i2t[i] for i in own}, {})
-        inside = {"i2t": _numbers(own), "t2i": _numbers(captions)}
-        rows = images[[ids["i2t"][i] for i in own]], texts[[ids["t2i"][c] for c in captions]]
-        folds[captions] = folds[own] = _Counts(similarity.scores(*rows), inside, (pairs,))
-
-    def find(name: str, way: str, relevant: Relevant, within: tuple[int, ...] | None) -> PositiveRanks:
-        return (whole if within is None else folds[within]).ranks(way, relevant)
-
-    return _all_measures(find, judgements, ks) | {"notes": []}
+    rows = images[_numbers(image_ids).of(judgements.image_ids)], texts[_numbers(caption_ids).of(judgements.caption_ids)]
+    counts = _Counts(similarity.scores(*rows), judgements)
+    ties = {way: len(tied_queries(*counts.of("original", way))) for way in WAYS}
+    return _all_measures(counts.ranks, judgements, ks) | {"ties": ties, "notes": []}
 
 
 class _Counts:
-    """How many items score at least as high as a right one, for all judgements in one pass over the scores."""
+    """How many items score at least as high as a right one, for all judgements in one pass over the scores.
 
-    def __init__(self, scores: Scores, ids: dict[str, dict[int, int]], sets: Sequence[Judgements]) -> None:
-        self.ids, self.n_texts = ids, scores.shape[1]
-        found = [self._keys(way, getattr(judged, way)) for judged in sets for way in WAYS]
-        self.keys = torch.cat(found).unique()
-        self.keys = self.keys[self.keys >= 0]
-        counts = at_or_above(scores, self.keys // self.n_texts, self.keys % self.n_texts)
-        self.counts = {"i2t": counts.texts, "t2i": counts.images}
+    Images and texts stand in the order of the judgements, so that the folds follow each other.
+    """
 
-    def ranks(self, way: str, relevant: Relevant) -> PositiveRanks:
-        keys = self._keys(way, relevant)
-        at = torch.searchsorted(self.keys, keys.clamp(min=0))
-        query = torch.arange(len(relevant)).repeat_interleave(torch.tensor([*map(len, relevant.values())]))
-        return behind_their_equals(query, torch.where(keys >= 0, self.counts[way][at], UNFOUND))
+    def __init__(self, scores: Scores, judgements: CocoJudgements) -> None:
+        self.numbers = {"i2t": _numbers(judgements.image_ids), "t2i": _numbers(judgements.caption_ids)}
+        self.n_texts = scores.shape[1]
+        self.pairs = {
+            (judge, way): self._pairs(way, getattr(getattr(judgements, judge), way)) for judge in _NAMES for way in WAYS
+        }
+        keys = torch.cat([found for _, found in self.pairs.values()]).unique()
+        self.keys = keys[keys >= 0]
+        original, cxc, eccv = (torch.isin(self.keys, self.pairs[judge, "i2t"][1]) for judge in _NAMES)
+        folds = (judgements.fold_of_image, judgements.image_ids), (judgements.fold_of_caption, judgements.caption_ids)
+        self.counts = at_or_above(
+            scores, self.keys // self.n_texts, self.keys % self.n_texts,
+            best_of=torch.stack([original, cxc]), every=eccv, decisive=original,
+            parts=Parts(*(torch.tensor([fold[i] for i in ids]) for fold, ids in folds)),
+        )  # fmt: skip
 
-    def _keys(self, way: str, relevant: Relevant) -> Tensor:
-        """One number a pair, the same for both ways; -1 for an item that is not there."""
-        own, other = self.ids[way], self.ids[_OTHER[way]]
-        sizes = torch.tensor([*map(len, relevant.values())], dtype=torch.int64)
-        query = torch.tensor([own[query] for query in relevant], dtype=torch.int64).repeat_interleave(sizes)
-        item = torch.tensor([other.get(item, -1) for right in relevant.values() for item in right], dtype=torch.int64)
-        image, text = (query, item) if way == "i2t" else (item, query)
-        return torch.where(item >= 0, image * self.n_texts + text, -1)
+    def ranks(self, judge: str, way: str, inside: bool) -> PositiveRanks:
+        """Ranks of the right items of each query in the whole gallery, or among those of the query's fold."""
+        return behind_their_equals(*self.of(judge, way, inside)[:2])
+
+    def of(self, judge: str, way: str, inside: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+        """For every right item of every query: the query, how many score as high, how many others the same."""
+        found = self.counts
+        whole, part, equal = {
+            "i2t": (found.texts, found.texts_inside, found.equal_texts),
+            "t2i": (found.images, found.images_inside, found.equal_images),
+        }[way]
+        query, keys = self.pairs[judge, way]
+        at = torch.searchsorted(self.keys, keys.clamp(min=0)).clamp(max=len(self.keys) - 1)
+        return query, torch.where(keys >= 0, (part if inside else whole)[at], UNFOUND), equal[at]
+
+    def _pairs(self, way: str, relevant: Relevant) -> tuple[Tensor, Tensor]:
+        """The number of the query among those asked, and one number a pair: the same for both ways, -1 for none."""
+        query = np.repeat(np.arange(len(relevant)), [*map(len, relevant.values())])
+        items = np.fromiter(chain.from_iterable(relevant.values()), dtype=np.int64)
+        first, second = self.numbers[way].of([*relevant])[query], self.numbers[_OTHER[way]].of(items)
+        image, text = (first, second) if way == "i2t" else (second, first)
+        keys = np.where(second >= 0, image * self.n_texts + text, -1)
+        return torch.from_numpy(query), torch.from_numpy(keys)
 
 
-def _all_measures(find: Find, judgements: CocoJudgements, ks: Sequence[int]) -> Any:  # noqa: ANN401 - Judged but its notes
+class _Numbers(NamedTuple):
+    """The place of each id in a list of ids: ``ids`` rising, and their places."""
+
+    ids: np.ndarray
+    place: np.ndarray
+
+    def of(self, asked: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The places of some ids, -1 for one that the list lacks."""
+        wanted = np.asarray(asked, dtype=np.int64)
+        at = np.searchsorted(self.ids, wanted).clip(max=len(self.ids) - 1)
+        return np.where(self.ids[at] == wanted, self.place[at], -1)
+
+
+def _numbers(ids: Sequence[int]) -> _Numbers:
+    order = np.argsort(ids, kind="stable")
+    return _Numbers(np.asarray(ids, dtype=np.int64)[order], order)
+
+
+def _all_measures(find: Find, judgements: CocoJudgements, ks: Sequence[int]) -> Any:  # noqa: ANN401 - Judged but two keys
     require_folds(judgements, ks)
 
-    def recalls(name: str, judged: Judgements) -> ByWay:
-        found = {way: find(name, way, getattr(judged, way), None) for way in WAYS}
-        return {way: {str(k): share for k, share in recall(found[way], ks).items()} for way in WAYS}
+    def recalls(judge: str) -> ByWay:
+        return {way: {str(k): share for k, share in recall(find(judge, way, False), ks).items()} for way in WAYS}
 
-    folds = [_fold(find, judgements, number, ks) for number in range(FOLDS)]
-    coco_1k = {way: {str(k): sum(fold[way][k] for fold in folds) / FOLDS for k in ks} for way in WAYS}
+    coco_1k = {way: _mean_of_folds(find, judgements, way, ks) for way in WAYS}
     eccv: ByWay = {}
     for way in WAYS:
-        scores = graded_scores(find("ECCV", way, getattr(judgements.eccv, way), None))
+        scores = graded_scores(find("eccv", way, False))
         eccv[way] = {"map_at_r": scores.map_at_r, "r_precision": scores.r_precision, "r1": scores.recall[1]}
     return {
-        "coco_5k": recalls("COCO 5K", judgements.original),
+        "coco_5k": recalls("original"),
         "coco_1k": coco_1k,
         "rsum": 100 * sum(share for by_k in coco_1k.values() for share in by_k.values()),
-        "cxc": recalls("CxC", judgements.cxc),
+        "cxc": recalls("cxc"),
         "eccv": eccv,
     }
 
 
-def _fold(find: Find, judgements: CocoJudgements, number: int, ks: Sequence[int]) -> dict[str, dict[int, float]]:
-    captions = judgements.fold(number)
-    images = judgements.images_of(captions)
-    name = f"COCO 1K fold {number + 1}"
-    i2t = find(name, "i2t", {image: judgements.original.i2t[image] for image in images}, captions)
-    t2i = find(name, "t2i", {caption: judgements.original.t2i[caption] for caption in captions}, images)
-    return {"i2t": recall(i2t, ks), "t2i": recall(t2i, ks)}
+def _mean_of_folds(find: Find, judgements: CocoJudgements, way: str, ks: Sequence[int]) -> dict[str, float]:
+    fold_of = judgements.fold_of_image if way == "i2t" else judgements.fold_of_caption
+    fold = torch.tensor([fold_of[query] for query in getattr(judgements.original, way)])
+    first = first_ranks(find("original", way, True))
+    folds = [first[fold == number] for number in range(FOLDS)]
+    return {str(k): sum(int((ranks <= k).sum()) / len(ranks) for ranks in folds) / FOLDS for k in ks}
 
 
 def require_folds(judgements: CocoJudgements, ks: Sequence[int]) -> None:
@@ -177,7 +235,3 @@ def require_all(what: str, ids: Sequence[int], judged: Sequence[int], n_embeddin
             expected=f"the {len(judged)} {what}s of the judgements, each once, in any order",
             do="take the whole test set, and give the ids in its order",
         )
-
-
-def _numbers(ids: Sequence[int]) -> dict[int, int]:
-    return {i: number for number, i in enumerate(ids)}

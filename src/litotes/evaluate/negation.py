@@ -50,9 +50,10 @@ class MultipleChoice(Suite):
     ``run`` gives the keys of ``choice_accuracy`` (``total``, each type and its ``n_<type>``, ``ties``);
     ``total_if_ties_go_to_first``, by the first-maximum rule of NegBench's own code; ``n``; ``chance``, the accuracy of
     guessing; ``interval``, Wilson's 95 % interval of ``total``, and ``intervals``, those of the types; ``controls``,
-    see below, and the ``seed`` of their draw; ``equal_options``, questions with two options of the same wording, ties
-    by construction where one of them is the true one; ``wrong_by_type``, for each question type how often an option of
-    each place (or kind) was chosen instead; ``answers``.
+    see below, and the ``seed`` of their draw; ``equal_options``, questions with two options of the same wording, and
+    ``unanswerable``, those of them in which the true option is one of the two: a tie by construction, wrong whatever
+    the model; ``wrong_by_type``, for each question type how often an option of each place (or kind) was chosen
+    instead; ``answers``.
 
     ``controls``, both as ``total`` is counted: ``another_picture``, the accuracy with each question asked of another
     picture of the set (None for a single picture), to which a model that looks must fall; and
@@ -116,6 +117,10 @@ class MultipleChoice(Suite):
             "controls": self._controls(encoder.similarity, pictures, asked, texts),
             "seed": CONTROL_SEED,
             "equal_options": sum(len(set(options)) < size for options in self.options),
+            "unanswerable": sum(
+                list(options).count(options[right]) > 1
+                for options, right in zip(self.options, self.correct, strict=True)
+            ),
             "wrong_by_type": self._wrong_choices(chosen_instead(scores, self.correct).tolist()),
             "answers": choices(scores, self.correct, self._questions()),
         }

@@ -19,13 +19,33 @@ def _notes(record: Record) -> list[str]:
         to = f" to {record['context_length']} tokens" if "context_length" in record else ""
         notes.append(f"{record['captions_truncated']} captions were cut{to}")
     for name, result in record["suites"].items():
-        notes += _ties(name, result)
+        notes += _search_ties(name, result) if result["task"] in _SEARCHES else _ties(name, result)
+        if result.get("equal_options"):
+            notes.append(_equal_options(name, result))
         notes += [f"{name}: {note}" for note in result.get("notes", ())]
         if result.get("captions_without_words"):
             notes.append(f"{name}: {result['captions_without_words']} captions without words, counted like any other")
         if result.get("equal_names"):
             notes.append(f"{name}: classes of one name cannot be told apart: {', '.join(result['equal_names'])}")
     return notes
+
+
+_SEARCHES = {"zeroshot_retrieval", "judged_retrieval"}
+
+
+def _search_ties(name: str, result: Record) -> list[str]:
+    what = {"i2t": "for a picture's captions", "t2i": "for a caption's picture"}
+    return [
+        f"{name}: in {count} searches {what[way]} the best right item ties with a wrong one, and is put behind it"
+        for way, count in (result.get("ties") or {}).items()
+        if count
+    ]
+
+
+def _equal_options(name: str, result: Record) -> str:
+    lost = result.get("unanswerable", 0)
+    told = f", {lost} of them with the true one, which no model can answer" if lost else ""
+    return f"{name}: {result['equal_options']} questions have two options of the same wording{told}"
 
 
 def _ties(name: str, result: Record) -> list[str]:

@@ -37,8 +37,9 @@ class Retrieval(Suite):
     (``evaluate.protocols``), its name and whose file it is.
 
     ``run`` gives ``i2t`` and ``t2i`` by K (keys are strings), ``rsum`` in percent (600 at most for three K),
-    ``median_rank`` both ways, ``n_images_with_captions``, ``captions_without_words`` (queries like any other) and
-    ``answers``.
+    ``median_rank`` and ``ties`` both ways, ``n_images_with_captions``, ``captions_without_words`` (queries like any
+    other) and ``answers``. ``ties`` are the searches whose rank the rule for ties decides: an item that is not right
+    has the very score of the best right one.
 
     Errors: lists of unequal length, no picture, indices out of range, a K above the number of pictures or captions.
     """
@@ -80,6 +81,7 @@ class Retrieval(Suite):
             "t2i": {str(k): share for k, share in recall["t2i"].items()},
             "rsum": recall["rsum"],
             "median_rank": {"i2t": median_rank(found.image_to_text), "t2i": median_rank(found.text_to_image)},
+            "ties": {"i2t": len(found.tied_images), "t2i": len(found.tied_texts)},
             "n_images_with_captions": len(set(self.image_of_caption)),
             "captions_without_words": sum(map(is_blank, self.captions)),
             **({"protocol": self.protocol} if self.protocol else {}),

@@ -10,18 +10,21 @@ from torch import Tensor
 from litotes.errors import UserError
 from litotes.metrics.checks import as_indices
 from litotes.metrics.graded import UNFOUND, check_depths
-from litotes.metrics.streaming import Scores, at_or_above, cosines, matrix
+from litotes.metrics.streaming import Scores, at_or_above, cosines, matrix, tied_queries
 
 
 class Ranks(NamedTuple):
     """Ranks of the right items, counted from 1.
 
     ``image_to_text`` [images]: rank of the best own caption of each image, 0 for an image without a caption.
-    ``text_to_image`` [texts]: rank of the one right image of each text.
+    ``text_to_image`` [texts]: rank of the one right image of each text. ``tied_images`` and ``tied_texts``: the queries
+    whose rank the rule for ties decides, since an item that is not right has the very score of the best right one.
     """
 
     image_to_text: Tensor
     text_to_image: Tensor
+    tied_images: Tensor
+    tied_texts: Tensor
 
 
 class Recalls(TypedDict):
@@ -32,7 +35,9 @@ class Recalls(TypedDict):
     rsum: float
 
 
-def ranks(scores: Float[Tensor, "images texts"], image_of_text: Tensor | Sequence[int], block: int = 256) -> Ranks:
+def ranks(
+    scores: Float[Tensor, "images texts"], image_of_text: Tensor | Sequence[int], block: int | None = None
+) -> Ranks:
     """Exact ranks both ways, every tie counted against the right item.
 
     text -> image:  rank_j = 1 + #{ i != image_of_text[j] : s[i, j] >= s[image_of_text[j], j] }
@@ -58,7 +63,7 @@ def cosine_ranks(
     images: Float[Tensor, "images d"],
     texts: Float[Tensor, "texts d"],
     image_of_text: Tensor | Sequence[int],
-    block: int = 256,
+    block: int | None = None,
 ) -> Ranks:
     """The ranks of ``ranks`` for cosine similarity, without ever holding the whole score matrix.
 
@@ -71,14 +76,19 @@ def cosine_ranks(
     return ranks_of(cosines(images, texts), image_of_text, block)
 
 
-def ranks_of(scores: Scores, image_of_text: Tensor | Sequence[int], block: int = 256) -> Ranks:
+def ranks_of(scores: Scores, image_of_text: Tensor | Sequence[int], block: int | None = None) -> Ranks:
     """The ranks of ``ranks`` from scores in blocks, whatever they come from."""
     n_images, n_texts = scores.shape
-    owners = _owners(image_of_text, n_images, n_texts).cpu()
-    found = at_or_above(scores, owners, torch.arange(n_texts), block)
+    owners, texts = _owners(image_of_text, n_images, n_texts).cpu(), torch.arange(n_texts)
+    found = at_or_above(scores, owners, texts, block, best_of=torch.ones(1, n_texts, dtype=torch.bool))
     best = torch.full((n_images,), UNFOUND).scatter_reduce(0, owners, found.texts, "amin")
     own_equals = torch.bincount(owners[found.texts == best[owners]], minlength=n_images)
-    return Ranks(torch.where(own_equals > 0, best - own_equals + 1, 0), found.images)
+    return Ranks(
+        torch.where(own_equals > 0, best - own_equals + 1, 0),
+        found.images,
+        tied_queries(owners, found.texts, found.equal_texts),
+        tied_queries(texts, found.images, found.equal_images),
+    )
 
 
 def recall_at_k(

@@ -9,16 +9,17 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from litotes.errors import UserError
 from litotes.metrics.checks import refuse_non_finite
-from litotes.metrics.cosine import Rows, cosine_rows, distinct_rows, paired_cosines, unit
+from litotes.metrics.cosine import Rows, rows_over, units
+from litotes.metrics.counting import Pairs, Tally
 from litotes.metrics.graded import UNFOUND, PositiveRanks
 
 _PAIRS_AT_ONCE = 4096
-_ROWS_AT_ONCE = 1 << 15  # sums of rows are counted in 16 bits
+_NUMBERS_AT_ONCE = 1 << 24  # scores in a block, where none is asked: 64 MiB in float32
 
 
 class Scores(NamedTuple):
@@ -56,9 +57,9 @@ def matrix(scores: Float[Tensor, "images texts"]) -> Scores:
 
 def cosines(images: Float[Tensor, "images d"], texts: Float[Tensor, "texts d"]) -> Scores:
     """The scores of ``cosine_scores``. Errors: non-finite embeddings."""
-    rows = cosine_rows(images, texts)[0]
-    of_pairs = in_parts(lambda i, t: paired_cosines(images[i], texts[t]))
-    return Scores((len(images), len(texts)), rows, of_pairs, distinct_rows(unit(images))[1])
+    pictures, captions = units(images, "image embeddings"), units(texts, "text embeddings")
+    of_pairs = in_parts(lambda i, t: (pictures.of(i) * captions.of(t)).sum(dim=-1))
+    return Scores((len(images), len(texts)), rows_over(pictures, captions), of_pairs, pictures.place)
 
 
 def in_parts(of_pairs: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
@@ -74,15 +75,37 @@ def in_parts(of_pairs: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, 
 class AtOrAbove(NamedTuple):
     """How many score at least as high as each pair, itself among them; int64 [pairs].
 
-    ``texts``: texts for the pair's image. ``images``: images for the pair's text.
+    ``texts``: texts for the pair's image. ``images``: images for the pair's text. ``texts_inside`` and
+    ``images_inside``: of these, those of the pair's own part (the same counts where there are no parts).
+    ``equal_texts`` and ``equal_images``: how many others have the same score. What is not asked of a pair is
+    ``UNFOUND`` in ``texts`` and ``texts_inside``, 0 in the last three.
     """
 
     texts: Tensor
     images: Tensor
+    texts_inside: Tensor
+    images_inside: Tensor
+    equal_texts: Tensor
+    equal_images: Tensor
+
+
+class Parts(NamedTuple):
+    """Parts of a gallery, as folds are: the number of the part of each image [images] and of each text [texts]."""
+
+    images: Tensor
+    texts: Tensor
 
 
 def at_or_above(
-    scores: Scores, image: Int[Tensor, " pairs"], text: Int[Tensor, " pairs"], block: int = 256
+    scores: Scores,
+    image: Int[Tensor, " pairs"],
+    text: Int[Tensor, " pairs"],
+    block: int | None = None,
+    *,
+    best_of: Bool[Tensor, "sets pairs"] | None = None,
+    every: Bool[Tensor, " pairs"] | None = None,
+    decisive: Bool[Tensor, " pairs"] | None = None,
+    parts: Parts | None = None,
 ) -> AtOrAbove:
     """The worst rank that a sort could give to each of some pairs, both ways, from one pass over the scores.
 
@@ -90,7 +113,11 @@ def at_or_above(
     images_p = #{ i : i equals image_p, or s[i, text_p] >= s[image_p, text_p] }
 
     ``image``, ``text`` [pairs]: numbers of the pairs, in any order, none twice or many times. ``block``: images
-    worked on at once.
+    worked on at once; by default as many as make 2^24 scores. ``best_of`` [sets, pairs]: sets of pairs of which each
+    image needs no more than its best one, as recall does; with texts only that one is compared, and the pairs of
+    ``every`` [pairs]; by default there is no set, and ``every`` holds what is in none. ``decisive`` [pairs]: the
+    pairs of which equal scores, and with ``parts`` those inside, are counted too; by default all. ``parts``: a pair
+    counts inside where its image and text are of one part; it is fastest where the images of each part stand together.
 
     Texts are compared inside the block that holds the image's row. A text's own score is computed by itself before
     any block; where the other images' scores differ from it by less than rounding the order is open anyhow, and
@@ -99,51 +126,34 @@ def at_or_above(
     Errors: non-finite scores, no image or text, numbers out of range.
     """
     n_images, n_texts = scores.shape
-    if n_images < 1 or n_texts < 1 or block < 1:
+    if n_images < 1 or n_texts < 1 or (block is not None and block < 1):
         raise UserError(
             got=f"{n_images} images, {n_texts} texts in blocks of {block}", expected="at least 1", do="check them"
         )
     _require_numbers(image, n_images, "images")
     _require_numbers(text, n_texts, "texts")
-    texts, images = np.zeros(len(image), dtype=np.int64), np.zeros(len(image), dtype=np.int64)
-    pairs = image.cpu().numpy(), text.cpu().numpy()
-    place = scores.place.cpu().numpy().astype(np.int32)
-    layers = list(_layers(*pairs, _array(scores.of_pairs(image, text)), place))
-    by_image = np.argsort(pairs[0], kind="stable")
-    bounds = np.searchsorted(pairs[0][by_image], np.arange(n_images + 1))
-    for start in range(0, n_images, min(block, _ROWS_AT_ONCE)):
-        rows = _array(scores.rows(start, min(start + min(block, _ROWS_AT_ONCE), n_images)))
-        for number, row in enumerate(rows, start):
-            own = by_image[bounds[number] : bounds[number + 1]]
-            texts[own] = [np.count_nonzero(row >= row[column]) for column in pairs[1][own]]
-        for layer in layers:
-            images[layer.pairs] += layer.reaching(rows, place[start : start + len(rows)])
-    return AtOrAbove(torch.from_numpy(texts), torch.from_numpy(images))
+    own = _array(scores.of_pairs(image, text))
+    sets = np.zeros((0, len(image)), dtype=bool) if best_of is None else best_of.cpu().numpy()
+    asked = np.ones(len(image), dtype=bool) if decisive is None else decisive.cpu().numpy()
+    always = np.logical_not(sets.any(axis=0)) if every is None else every.cpu().numpy()
+    pairs = Pairs(image.cpu().numpy(), text.cpu().numpy(), own, asked, scores.place.cpu().numpy(), sets, always)
+    tally = Tally(pairs, n_texts, parts and (parts.images.cpu().numpy(), parts.texts.cpu().numpy()))
+    at_once = block or max(1, _NUMBERS_AT_ONCE // n_texts)
+    for start in range(0, n_images, at_once):
+        tally.add(start, _array(scores.rows(start, min(start + at_once, n_images))))
+    return AtOrAbove(*map(torch.from_numpy, tally.counts()))
 
 
-class _Layer(NamedTuple):
-    """At most one pair of each text: its column, its score, and the place of its image."""
+def tied_queries(query: Int[Tensor, " pairs"], count: Int[Tensor, " pairs"], equal: Int[Tensor, " pairs"]) -> Tensor:
+    """The queries whose best positive shares its score with an item that is no positive; int64, rising.
 
-    pairs: np.ndarray
-    columns: np.ndarray
-    own: np.ndarray
-    place: np.ndarray
-
-    def reaching(self, rows: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """In each column, the rows that reach the pair's own score or are its image."""
-        whole = len(self.columns) == rows.shape[1]  # the columns are then 0, 1, 2, ...
-        reached = (rows if whole else rows.take(self.columns, axis=1)) >= self.own
-        reached |= places[:, None] == self.place
-        return reached.sum(axis=0, dtype=np.uint16)
-
-
-def _layers(image: np.ndarray, text: np.ndarray, own: np.ndarray, place: np.ndarray) -> Iterator[_Layer]:
-    """The first pair of each text, the second of each that has two, and so on, by rising text."""
-    order = np.argsort(text, kind="stable")
-    number = np.arange(len(order)) - np.searchsorted(text[order], text[order])
-    for layer in range(int(number.max(initial=-1)) + 1):
-        pairs = order[number == layer]
-        yield _Layer(pairs, text[pairs], own[pairs], place[image[pairs]])
+    ``query``, ``count`` [pairs] as for ``behind_their_equals``; ``equal`` [pairs]: items of the same score beside each.
+    There the rule for ties decides: by another one the rank would be better.
+    """
+    best = torch.full((int(query.max()) + 1,), UNFOUND).scatter_reduce(0, query, count, "amin")
+    decides = (count == best[query]) & (count < UNFOUND)
+    own = torch.bincount(query[decides], minlength=len(best))
+    return query[decides & (equal > own[query] - 1)].unique()
 
 
 def _array(scores: Tensor) -> np.ndarray:
@@ -168,13 +178,14 @@ def behind_their_equals(query: Int[Tensor, " pairs"], count: Int[Tensor, " pairs
     ..., n. So a model whose scores are all the same finds nothing, and R@1 is the share of the queries whose best
     score belongs to positives only.
     """
-    by_count = count.argsort(stable=True)
-    order = by_count[query[by_count].argsort(stable=True)]
-    pairs = torch.stack([query[order], count[order]])
-    _, group, size = torch.unique_consecutive(pairs, dim=1, return_inverse=True, return_counts=True)
-    place = torch.arange(len(order)) - (size.cumsum(0) - size)[group]
-    rank = torch.where(pairs[1] < UNFOUND, pairs[1] - size[group] + 1 + place, UNFOUND)
-    return PositiveRanks(pairs[0], rank)
+    order = torch.from_numpy(np.lexsort((count.cpu().numpy(), query.cpu().numpy())))
+    query, count = query[order], count[order]
+    fresh = torch.ones(len(order), dtype=torch.bool)
+    fresh[1:] = (query[1:] != query[:-1]) | (count[1:] != count[:-1])
+    begin, group = fresh.nonzero()[:, 0], fresh.cumsum(0) - 1
+    size = torch.diff(begin, append=torch.tensor([len(order)]))
+    place = torch.arange(len(order)) - begin[group]
+    return PositiveRanks(query, torch.where(count < UNFOUND, count - size[group] + 1 + place, UNFOUND))
 
 
 def best(rows: Rows, n_queries: int, k: int, block: int = 512) -> tuple[Tensor, Tensor]:
