@@ -6,6 +6,7 @@ import pytest
 from markupsafe import Markup
 from rich.console import Console
 
+from drawn_results import QUESTIONS
 from litotes.errors import UserError
 from litotes.evaluate.compare import Difference
 from litotes.evaluate.plots import Curve
@@ -223,6 +224,15 @@ def test_what_is_left_out_stands_beside_the_figures_that_it_is_left_out_of(tmp_p
     screen = Console(file=io.StringIO(), width=120)
     screen.print(figures_table(records, "t"))
     assert told in " ".join(screen.file.getvalue().replace("│", " ").split())
+
+
+def test_a_section_says_which_questions_it_is_of():
+    own = record(mcq=mcq(0.3, split_sha256=QUESTIONS), other=mcq(0.3, split_sha256="a" * 64, file="yours"), no=mcq(0.3))
+    assert [section.source for section in sections({"m": own})] == [
+        "Questions: published file: COCO MCQ rephrased; SHA-256 3824ba420aee…",
+        "Questions: no published file; SHA-256 aaaaaaaaaaaa…",
+        "",
+    ]
 
 
 def test_names_are_printed_as_they_are():

@@ -232,6 +232,7 @@ def test_published_figures_stand_as_hollow_bars_and_points(results):
     own = interval_bars(mcq, records)
     both = interval_bars(mcq, records, {"paper": {"suites": {"mcq": {"total": 0.4, "negative": 0.2}}}})
     assert "hollow" in both.title and "hollow" not in own.title
+    assert both.svg.count(">a<") == 2 and ">a<" not in own.svg
     assert both.svg.count("fill: none") == own.svg.count("fill: none") + 2  # it has no figure for the third row
     said = {"first": answers_of(results)["first"]["retrieval"]}
     alone = recall_curves(said, ["first"])[0]

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 import matplotlib as mpl
 import numpy as np
@@ -48,15 +49,19 @@ class WrongChoices:
 def interval_bars(section: Section, records: Records, published: Records | None = None) -> Chart | None:
     """Every share of a section that has an interval: a bar a model, the interval as a whisker, and the chance level.
 
-    ``published``: by name rows whose figures stand as hollow bars below those of the models; they have no interval.
-    Bars bear the numbers of their models in the legend where there are several. None where no share has an interval.
+    ``published``: by name rows whose figures stand as hollow bars below those of the models; they have no interval and
+    bear the letters of the legend, as bars do the numbers of their models where there are several. None where no share
+    has an interval.
     """
     results = [record["suites"].get(section.suite) for record in records.values()]
     rows = [row for row in section.rows if row.interval and any(value_at(r, row.interval) for r in results)]
     if not rows:
         return None
-    others = [record["suites"][section.suite] for record in (published or {}).values()
-              if section.suite in record["suites"]]  # fmt: skip
+    others = [
+        (letter, record["suites"][section.suite])
+        for letter, record in zip(ascii_lowercase, (published or {}).values(), strict=False)
+        if section.suite in record["suites"]
+    ]
     chance = next(result for result in results if result is not None)["chance"]
     step, lane = 0.17, 0.17 * (len(records) + len(others)) + 0.33
     figure = Figure(figsize=(4.3, lane * len(rows) + 0.35))
@@ -73,11 +78,12 @@ def interval_bars(section: Section, records: Records, published: Records | None 
                 _bar(axes, at, 100.0 * share, [100.0 * end for end in ends], model)
                 if len(results) > 1:
                     axes.text(-0.8, at, str(model + 1), fontsize=7, color=SOFT, va="center", ha="right")
-        for place, other in enumerate(others, len(results)):
+        for place, (letter, other) in enumerate(others, len(results)):
             share = value_at(other, row.path)
             if share is not None:
                 at = top - 0.28 - step * place
                 axes.barh(at, 100 * share, height=0.12, facecolor="none", edgecolor=INK, linewidth=0.9)
+                axes.text(-0.8, at, letter, fontsize=7, color=SOFT, va="center", ha="right")
     axes.set(xlim=(0, 100), ylim=(-lane * len(rows) + 0.05, 0.02), yticks=[], xticks=range(0, 101, 25))
     axes.set_xticklabels([f"{tick} %" for tick in range(0, 101, 25)])
     _quiet(axes, ("top", "right", "left"))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -84,6 +85,7 @@ def write_comparison_report(
         facts=facts(records),
         singles=singles,
         beside=beside,
+        letters=list(zip(ascii_lowercase, dict.fromkeys(one.record["model"] for one in beside), strict=False)),
     )  # fmt: skip
     told: dict[str, Any] = {}
     if adaptation:
@@ -146,7 +148,7 @@ def _fact(value: object) -> str:
 
 def emphasised(text: str) -> Markup:
     """The text for a page, with its figures in bold."""
-    figure = r"(?<![#\w])(?!95 % interval)([−+]?\d+(?:[.,]\d+)*(?:e-?\d+)?(?: %|°)?)"
+    figure = r"(?<![#/@\w])(?!95 % interval)([−+]?\d+(?:[.,]\d+)*(?:e-?\d+)?(?: %|°)?)"
     return Markup(re.sub(figure, r"<b>\1</b>", str(escape(text))))  # marked after it was escaped
 
 

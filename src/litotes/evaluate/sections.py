@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from litotes.data.negbench import recognise
 from litotes.data.screening import rows_left_out
 from litotes.errors import UserError
 from litotes.evaluate.compare import Difference, Differences, is_beyond_chance
@@ -34,9 +35,10 @@ def _section(name: str, records: Records, compared: Mapping[str, Differences]) -
 
 def _source(asked: Record) -> str:
     """Which questions a suite asked; "" where the result does not tell."""
-    digest, file = str(asked.get("split_sha256", "")), asked.get("file", "yours")
+    digest = str(asked.get("split_sha256", ""))
     if len(digest) < _DIGITS:
         return ""
+    file = asked.get("file") or recognise(digest)
     known = "no published file" if file == "yours" else file
     return f"Questions: {known}; SHA-256 {digest[:_DIGITS]}…"
 

@@ -77,7 +77,7 @@ def deviations_table(beside: Against) -> Table:
     """A model beside a published row: both figures, the difference, whether the interval holds the published one."""
     table = Table(title=Text(f"{beside.label} beside {beside.record['model']}, published"), title_justify="left")
     table.add_column("measure")
-    for name in ("published", beside.label, "deviation", "in the interval"):
+    for name in ("published", beside.label, "deviation", "inside"):
         table.add_column(Text(name), justify="right")
     for part in beside.tables:
         table.add_section()
