@@ -29,7 +29,7 @@ COMMANDS = {
     "pretrain": Command("litotes.cli.pretrain", "pretrain a small CLIP from scratch on pictures with captions"),
     "train": Command("litotes.cli.train", "adapt a CLIP model to negation on your pictures and captions"),
     "train vacsr": Command(
-        "litotes.cli.train_vacsr", "learn how likely and how surely captions fit, on a frozen model"
+        "litotes.cli.train_vacsr", "learn how likely and how surely captions fit, on a frozen model or with it"
     ),
     "evaluate": Command("litotes.cli.evaluate", "measure negation, retrieval and classification of a model"),
     "report": Command("litotes.cli.report", "put results side by side, or beside published figures, as a page"),

@@ -1,6 +1,7 @@
 """What ``litotes train vacsr`` trains: a scorer on the features of a frozen model, or the whole backbone with it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -12,7 +13,7 @@ from litotes.cli.pair_settings import augmentation_of, rates_of
 from litotes.cli.train_vacsr import Settings
 from litotes.data.noise import wrong_pairs
 from litotes.data.pairs import CaptionedPictures
-from litotes.evaluate.features import Remembering
+from litotes.evaluate.features import Progress, Remembering
 from litotes.metrics.selective import auroc
 from litotes.models.matcher import Matcher
 from litotes.models.pair_adapter import PairModel
@@ -27,14 +28,15 @@ class Work(NamedTuple):
     """What is trained, and the model as it is after it.
 
     task: for the loop. origin: what the backbone was trained from; None of a frozen one. untrained: features of the
-    training part before any training; None where nobody asks for them. again: a model that remembers what it encodes,
-    to be asked for when the training is done. held: features of the held-out part, by the backbone as it then is.
+    training part before any training; None where nobody asks for them. again: the model with what it has encoded, to be
+    asked for when the training is done; a trained one begins anew, and tells how far it is. held: features of the
+    held-out part, by the backbone as it then is.
     """
 
     task: FrozenPairs | BackbonePairs
     origin: Origin | None
     untrained: PairFeatures | None
-    again: Callable[[], Remembering]
+    again: Callable[[Progress], Remembering]
     held: Callable[[], tuple[Float[Tensor, "n d"], Float[Tensor, "m d"]]]
 
 
@@ -49,14 +51,14 @@ def work_of(
     if not settings.full:
         features = pair_features(matcher, data.training, data.seen, settings.cache)
         held = _encoded(memory, data.held)
-        return Work(FrozenPairs(features, objective, method), None, features, lambda: memory, lambda: held)
+        return Work(FrozenPairs(features, objective, method), None, features, lambda _: memory, lambda: held)
     untrained = pair_features(matcher, data.training, data.seen) if data.noise else None
     origin = make_trainable(matcher, settings.dimension, preparation=settings.preparation, seed=settings.seed)
     task = BackbonePairs(
         matcher, data.training, objective, method, owners=data.seen, rates=rates_of(settings),
         augmentation=augmentation_of(settings),
     )  # fmt: skip
-    return Work(task, origin, untrained, lambda: Remembering(matcher), lambda: _encoded(matcher, data.held))
+    return Work(task, origin, untrained, partial(Remembering, matcher), lambda: _encoded(matcher, data.held))
 
 
 def wrong_pair_auroc(

@@ -51,7 +51,7 @@ from litotes.train.backbone_pairs import recipe_pictures
 from litotes.train.checkpoint import require_same_settings
 from litotes.train.loop import LoopConfig, total_steps
 from litotes.train.optim import listing
-from litotes.train.pair_objectives import PairObjective, new_objective
+from litotes.train.pair_objectives import new_objective
 from litotes.train.pairs import pair_features
 from litotes.train.phase import interruptible, require_place, run_phase
 from litotes.train.plan import batch_note, require_useful_steps
@@ -103,7 +103,7 @@ def _run(settings: Settings, screen: Console) -> None:
         before = _measured(memory, suites, settings) | left_out
         work = work_of(matcher, memory, data, objective, method, settings)
     kept = _train(work, loop, data.held, settings)
-    after = _after(work, matcher, objective, trained, suites, settings) | left_out | {"kept": kept}
+    after = _after(work, matcher, trained, suites, settings, screen) | left_out | {"kept": kept}
     records = {BEFORE: before, settings.method: after}
     notes += [*after.get("signs", ()), *selection_notes(settings)]
     groups = listing(work.task.module, work.task.groups(loop.weight_decay))
@@ -114,15 +114,16 @@ def _run(settings: Settings, screen: Console) -> None:
 
 
 def _after(
-    work: Work, matcher: Matcher, objective: PairObjective, trained: Trained, suites: list[Suite], settings: Settings
+    work: Work, matcher: Matcher, trained: Trained, suites: list[Suite], settings: Settings, screen: Console
 ) -> dict[str, Any]:
     """Keep what was trained, measure it, and tell what is known of it."""
-    folder, method, data = settings.output / FOLDER, trained.method, trained.data
+    folder, method, data, scorer = settings.output / FOLDER, trained.method, trained.data, work.task.scorer
     side = save_pair_adapter(
-        objective.module, method.kind, method.adapter, matcher, method.objective_record(), folder, work.origin
+        scorer, method.kind, method.adapter, matcher, method.objective_record(), folder, work.origin
     )
     whole = ", the backbone trained too" if work.origin else ""
-    after = _measured(work.again(), scored_by(suites, PairScorer(objective.module)), settings)
+    with progress_bars(screen, "measuring") as progress:
+        after = _measured(work.again(progress), scored_by(suites, PairScorer(scorer)), settings)
     after |= {"pretrained": f"{folder} ({method.method} on {method.kind}{whole})", "pair_adapter": record(side)}
     if work.origin:
         after["pair_backbone"] = record(read_pair_backbone(folder / BACKBONE))
@@ -131,7 +132,7 @@ def _after(
         after |= {"diagnostics": named(state), "signs": signs(state)}
     if data.noise and work.untrained:
         features = pair_features(matcher, data.training, data.seen) if work.origin else work.untrained
-        told = wrong_pair_auroc(objective.module, features, data, work.untrained)
+        told = wrong_pair_auroc(scorer, features, data, work.untrained)
         after |= {"noise": data.noise, "wrong_pairs": told}
     return after
 

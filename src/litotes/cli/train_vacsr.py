@@ -35,7 +35,8 @@ class Settings:
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says
     round_like_reference: of a file, round weights to float16 as the reference loaders do; off by default
     sha256: refuse another file, or a folder with another model.safetensors; not checked by default
-    adapter: folder of a LoRA adapter, of HANCLIP for one, to mount on the model first; none by default
+    adapter: folder of a LoRA adapter, of HANCLIP for one, to mount on the model first (with --backbone full: to merge
+        into it); none by default
     any_base: take such an adapter that does not name its base model
     train_data: table (CSV, TSV, JSONL, parquet) with filepath and caption, a caption a row, or NegBench's captions
         lists; a picture may have any number of captions
@@ -62,8 +63,7 @@ class Settings:
         without a distribution; "cosine", none but a learned scale and bias. By default variational for vacsr, else
         deterministic
     backbone: "frozen": pictures and captions are encoded once, and the scorer alone is trained; "full": both towers
-        are trained with it, by the paper's recipe for retrieval, all tokens pooled into one space; an adapter
-        (--adapter) is merged into them first
+        are trained with it, by the paper's recipe for retrieval, all tokens pooled into one space
     sigmoid_reduction: of the sigmoid loss: over "per_image" or "mean" of all pairs
     repeats: what InfoNCE does with further right captions of a picture in its batch
 
@@ -90,7 +90,7 @@ class Settings:
     image_rate: the same of the picture tower
     layer_decay: factor on that rate for each block, counted from the top
     frozen_epochs: passes, from the first, in which the picture tower rests
-    ramp: raise the loss from 0 to its full weight in the pass in which the picture tower wakes; by default true
+    ramp: raise the loss step by step to its full weight in the pass in which the picture tower wakes; by default true
     adapter_wd: weight decay of the scorer; by default --wd
     crop: least share of a side of a picture that training sees; 1 leaves it whole
     flip: share of the pictures that are mirrored; 0 for captions that tell left from right
