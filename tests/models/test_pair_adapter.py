@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from litotes.data.images import sha256_of_file
 from litotes.errors import UserError
+from litotes.metrics.calibrators import Scaling
 from litotes.models.lora import LoraSettings, adapted_layers, add_lora
 from litotes.models.pair_adapter import (
     SIDE_FILE,
@@ -17,6 +18,7 @@ from litotes.models.pair_adapter import (
     read_pair_adapter,
     save_pair_adapter,
 )
+from litotes.models.pair_calibration import CALIBRATION, PairCalibration, load_calibration, save_calibration
 from litotes.models.variational import AdapterConfig
 from tiny import DIMENSION, tiny_matcher
 
@@ -52,6 +54,20 @@ def test_the_cosine_starts_at_its_scale_and_minus_it():
     model = new_pair_model("cosine", CONFIG, scale=7.0)
     assert float(model.log_scale.exp().detach()) == pytest.approx(7)
     assert float(model.bias.detach()) == -7
+
+
+def test_a_calibration_stays_with_its_weights_and_goes_with_others(matcher, tmp_path):
+    _, side = saved(matcher, tmp_path)
+    folder = tmp_path / "pair-adapter"
+    found = PairCalibration("temperature", Scaling(2.0), "found", side.weights_sha256)
+    save_calibration(found, folder)
+    saved(matcher, tmp_path)
+    assert load_calibration(folder, side.weights_sha256) == found
+    saved(matcher, tmp_path, seed=5)
+    assert not (folder / CALIBRATION).exists()
+    (folder / CALIBRATION).write_text("{")  # one that nobody can read
+    saved(matcher, tmp_path, seed=5)
+    assert not (folder / CALIBRATION).exists()
 
 
 def test_saving_again_replaces_the_folder_whole_and_a_failure_leaves_the_first(matcher, tmp_path, monkeypatch):

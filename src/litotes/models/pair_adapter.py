@@ -18,6 +18,7 @@ from litotes.errors import UserError
 from litotes.models.matcher import Matcher
 from litotes.models.pair_backbone_file import Origin, load_pair_backbone, read_pair_backbone, save_pair_backbone
 from litotes.models.pair_baselines import CosineLogits, DeterministicAdapter
+from litotes.models.pair_calibration import CALIBRATION, load_calibration
 from litotes.models.tensors import save_tensors
 from litotes.models.variational import AdapterConfig, VariationalAdapter
 from litotes.objectives.space import require_choice
@@ -74,8 +75,8 @@ def save_pair_adapter(
     """Write weights and side file, whole or not at all: ``folder`` is replaced at once by a complete one.
 
     matcher: the backbone whose features the model was trained on. origin: what that backbone was trained from, where
-    it was trained with the model (``matcher.pooled``); it is then kept in the same folder. Errors: those of
-    ``save_pair_backbone``.
+    it was trained with the model (``matcher.pooled``); it is then kept in the same folder. A calibration of the very
+    same weights stays in the folder, one of others goes. Errors: those of ``save_pair_backbone``.
     """
     partial, old = folder.with_name(folder.name + ".partial"), folder.with_name(folder.name + ".old")
     for left_behind in (partial, old):
@@ -92,6 +93,8 @@ def save_pair_adapter(
         sha256_of_file(partial / WEIGHTS), backbone_sha256=backbone,
     )  # fmt: skip
     (partial / SIDE_FILE).write_text(json.dumps(record(side), indent=1) + "\n", encoding="utf-8")
+    if _calibrated(folder, side.weights_sha256):
+        shutil.copy2(folder / CALIBRATION, partial)
     if folder.exists():
         folder.rename(old)
     partial.rename(folder)
@@ -179,6 +182,14 @@ def _side(path: Path) -> PairAdapterRecord:
             expected="the side file as litotes train vacsr writes it",
             do="copy the adapter again",
         ) from error
+
+
+def _calibrated(folder: Path, weights_sha256: str) -> bool:
+    """Whether the folder has a calibration of these weights that can be read."""
+    try:
+        return load_calibration(folder, weights_sha256) is not None
+    except UserError:
+        return False
 
 
 def _require_fit(side: PairAdapterRecord, matcher: Matcher, folder: Path) -> None:
