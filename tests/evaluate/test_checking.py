@@ -72,6 +72,8 @@ FAULTS = [
     ((*NEG, "i2t"), [], "suites.retrieval_neg.i2t is a list without anything in it", "by K"),
     ((*NEG, "i2t"), {"first": 0.1}, "suites.retrieval_neg.i2t is an object", "by K"),
     ((*NEG, "t2i", "5"), 1.5, "suites.retrieval_neg.t2i.5 is 1.5", "a share"),
+    ((*NEG, "ties"), 3, "suites.retrieval_neg.ties is 3", "i2t and t2i"),
+    ((*NEG, "ties"), {"up": 3}, "suites.retrieval_neg.ties is an object", "i2t and t2i"),
     ((*NEG, "rsum"), -1, "suites.retrieval_neg.rsum is -1", "a number from 0 on"),
     ((*NEG, "gap", "i2t", "1"), 1.2, "suites.retrieval_neg.gap.i2t.1 is 1.2", "from -1 to 1"),
     ((*NEG, "gap", "rsum"), ..., "suites.retrieval_neg.gap.rsum is not there", "a number"),
@@ -99,6 +101,17 @@ def test_a_whole_result_has_no_fault():
     assert fault_in(record("x", 0.0)) is None
     assert fault_in(changed((*MCQ, "hybrid"), None)) is None
     assert fault_in([]).expected == "an object with the results of a model"
+
+
+def test_what_has_no_items_has_no_share_and_that_is_no_fault():
+    foils = {
+        "task": "foils", "split_sha256": "s", "chance": 0.5, "count": {"a": 3, "b": 0}, "ties": {"a": 0, "b": 0},
+        "accuracy": {"a": 0.5, "b": None}, "averages": {}, "if_ties_won": {"a": 0.5, "b": None},
+    }  # fmt: skip
+    assert fault_in({"suites": {"valse": foils}}) is None
+    assert fault_in({"suites": {"valse": foils | {"ties": None}}}) is None
+    found = fault_in({"suites": {"valse": foils | {"count": {"a": -3}}}})
+    assert found.where == "suites.valse.count.a"
 
 
 def places(value, path=()):

@@ -67,6 +67,10 @@ _BROKEN = _Form(
 )
 _FLAG = _Form("true or false", lambda value: isinstance(value, bool))
 _NAMED = _Form("an object of values by name", lambda value: isinstance(value, dict))
+_BY_WAY = _Form(
+    "counts of the searches, i2t and t2i",
+    lambda value: isinstance(value, dict) and value.keys() <= {"i2t", "t2i"} and all(map(_is_count, value.values())),
+)
 _BY_K = _Form(
     "an object of shares by K, whole numbers from 1 on",
     lambda value: isinstance(value, dict) and bool(value) and all(key.isdecimal() and int(key) for key in value),
@@ -93,7 +97,7 @@ _NEEDED: dict[str, dict[str, _Form]] = {
         "n_images": _SOME, "acc1": _SHARE, "acc5": _SHARE_OR_NONE, "mean_per_class_recall": _SHARE_OR_NONE
     },
     "pairs": {"n": _SOME, "ties": _NAMED},
-    "foils": {"count": _NAMED, "count.*": _SOME, "accuracy": _NAMED, "averages": _NAMED, "chance": _SHARE},
+    "foils": {"count": _NAMED, "count.*": _COUNT, "accuracy": _NAMED, "averages": _NAMED, "chance": _SHARE},
     "geometry": {
         "n": _SOME, "radius": _NAMED, "radius_raw": _NAMED, "angles": _NAMED, "norm": _TEXT, "curvature": _NUMBER
     },
@@ -111,10 +115,12 @@ _OPTIONAL: dict[str, _Form] = {
 """What else of a record is read, where its first part is there."""
 _MAY_LACK = "answers.pictures"
 _OF_SUITE: dict[str, _Form] = {
-    "notes": _TEXTS, "captions_without_words": _COUNT, "equal_names": _NAMED, "total_if_ties_go_to_first": _SHARE,
-    "if_ties_won": _NAMED, "if_ties_won.*": _SHARE, "file": _TEXT,
+    "notes": _TEXTS, "captions_without_words": _COUNT, "equal_names": _NAMED, "equal_options": _COUNT,
+    "unanswerable": _COUNT, "total_if_ties_go_to_first": _SHARE, "if_ties_won": _NAMED,
+    "if_ties_won.*": _SHARE_OR_NONE, "file": _TEXT,
 }  # fmt: skip
 """What else of a suite is read, where its first part is there."""
+_SEARCHES = ("zeroshot_retrieval", "judged_retrieval")
 _GAP = {"i2t": _BY_K, "t2i": _BY_K, "rsum": _NUMBER}
 _MISSING = object()
 _SHOWN = 40
@@ -152,7 +158,9 @@ def _of_suite(name: str, result: Any) -> Iterator[Fault]:  # noqa: ANN401 (whate
         told = _Form(f"one of {', '.join(LAYOUTS)}", lambda _: False)
         yield _fault(f"{where}.task", task, told) if isinstance(result, Mapping) else _fault(where, result, _NAMED)
         return
-    counted = {key: _COUNTS for key in result if key in ("n", "ties") or key.startswith("n_")}
+    counted = {key: _COUNTS for key in result if key == "n" or key.startswith("n_")}
+    if result.get("ties") is not None:
+        counted["ties"] = _BY_WAY if task in _SEARCHES else _COUNTS
     for path, form in {**counted, **_NEEDED.get(task, {})}.items():
         yield from _at(result, path, form, where)
     for path, form in _OF_SUITE.items():
