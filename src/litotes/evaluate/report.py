@@ -17,6 +17,7 @@ from litotes.evaluate.notes import notes_of_all
 from litotes.evaluate.results import write_json, write_text
 from litotes.evaluate.rows import Records
 from litotes.evaluate.sections import require_same_questions, sections
+from litotes.evaluate.uncertainty_page import uncertainties
 from litotes.evaluate.verdict import summary
 
 
@@ -86,6 +87,7 @@ def write_comparison_report(
         singles=singles,
         beside=beside,
         letters=list(zip(ascii_lowercase, dict.fromkeys(one.record["model"] for one in beside), strict=False)),
+        uncertainty=uncertainties(records),
     )  # fmt: skip
     told: dict[str, Any] = {}
     if adaptation:
