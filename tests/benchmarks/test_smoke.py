@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
         ("metrics", {6: 3}),
         ("encode", {7: 10}),
         ("load_memory", {7: 3}),
+        ("vacsr_uncertainty", {5: 46, 9: 4}),
     ],
 )
 def test_a_benchmark_prints_its_tables(name, tables, capsys, monkeypatch):
