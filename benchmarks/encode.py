@@ -1,21 +1,21 @@
 """Texts and pictures a second: Litotes against transformers' own call and, where it is installed, open_clip.
 
-    python benchmarks/encode.py
+    python benchmarks/encode.py [--size ViT-B/32] [--of pictures]
 
 Random weights of the sizes of ViT-B/32 and ViT-L/14; those of transformers and Litotes are the same object. Texts are
 captions of 10-20 tokens. transformers gets them as its documentation shows, ``tokenizer(..., padding="max_length")`` at
 the model's whole context and ``get_text_features``; pictures, JPEG files of 640 x 480, are opened with Pillow and go
 through ``CLIPImageProcessor`` and ``get_image_features``. Litotes gets the same lists in the same batches, tokenizing,
-decoding and preparing included, pictures without and with processes that decode. All ways of a row take turns, and the
-best time of each counts. Difference: the largest between an embedding of transformers and of Litotes, in units of the
-largest number in it.
+decoding and preparing included, pictures without and with processes that decode. These are ended before each turn, so
+that starting them is included. All ways of a model and kind take turns, and the best time of each counts. Difference:
+the largest between an embedding of transformers and of Litotes, in units of the largest number in it. All of it takes
+about ten minutes on two cores that do nothing else.
 """
 
+import argparse
 import importlib
 import importlib.util
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,11 +30,12 @@ from rich.table import Table
 from torch import Tensor
 from transformers import CLIPImageProcessor, CLIPTokenizer
 
-from common import LONGEST, SHORTEST, TINY, is_smoke
+from common import LONGEST, SHORTEST, TINY
 from litotes.backbones.preprocess import CLIP_MEAN, CLIP_STD, Preprocess
 from litotes.backbones.tokenizer import TextTokenizer
 from litotes.backbones.train_tokenizer import train_tokenizer
 from litotes.data.images import ImageFiles
+from litotes.data.processes import end_processes
 from litotes.models.clip import VIT_B_32, new_clip
 from litotes.models.matcher import Matcher
 
@@ -56,11 +57,11 @@ WORDS = [
     "near",
     "no",
 ]
-ROUNDS = 2
+ROUNDS = 3
 
 
 class Size(NamedTuple):
-    """A model and how much of each it is given: texts by context, pictures, and the size of their batches."""
+    """A model and how much of each it is given: texts by context, pictures (tens of seconds), batch, rounds of them."""
 
     name: str
     vision: dict[str, int]
@@ -69,17 +70,18 @@ class Size(NamedTuple):
     texts: dict[int, int]
     pictures: int
     batch: int
+    rounds: int = ROUNDS
 
 
 SIZES = (
-    Size("ViT-B/32", *VIT_B_32, {77: 32, 248: 16}, 24, 8),
+    Size("ViT-B/32", *VIT_B_32, {77: 32, 248: 16}, 128, 16),
     Size(
         "ViT-L/14",
         {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16,
          "image_size": 224, "patch_size": 14},
         {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
          "vocab_size": 49408},
-        768, {77: 8, 248: 8}, 2, 4,
+        768, {77: 8, 248: 8}, 12, 4, 2,
     ),
 )  # fmt: skip
 ASKED = {77: 3.0, 248: 8.0}
@@ -87,14 +89,22 @@ ASKED = {77: 3.0, 248: 8.0}
 
 def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
-    smoke = is_smoke(arguments, __doc__)
-    workers = 1 if smoke else os.cpu_count() or 1
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes: does it run?")
+    parser.add_argument("--size", choices=[size.name for size in SIZES], help="this one alone")
+    parser.add_argument("--of", choices=["texts", "pictures"], help="these alone")
+    asked = parser.parse_args(arguments)
+    workers = 1 if asked.smoke else os.cpu_count() or 1
     table = Table(title=f"{torch.get_num_threads()} threads, {os.cpu_count()} cores, {workers} processes that decode")
     for head in ("what", "transformers /s", "open_clip /s", "Litotes /s", "ratio", "asked", "difference"):
         table.add_column(head, justify="left" if head == "what" else "right")
-    for size in map(_tiny, SIZES) if smoke else SIZES:
+    for size in map(_tiny, SIZES) if asked.smoke else SIZES:
+        if asked.size not in (None, size.name):
+            continue
         with tempfile.TemporaryDirectory() as folder:
-            for row in (*text_rows(size, Path(folder)), *picture_rows(size, Path(folder), workers)):
+            for row in text_rows(size, Path(folder)) if asked.of != "pictures" else ():
+                table.add_row(*row)
+            for row in picture_rows(size, Path(folder), workers) if asked.of != "texts" else ():
                 table.add_row(*row)
     Console(width=120).print(table)
 
@@ -131,13 +141,13 @@ def text_rows(size: Size, folder: Path) -> Iterator[tuple[str, ...]]:
             ways["open_clip"] = in_batches(
                 lambda part, r=read, m=model: m.encode_text(r(list(part))), texts, size.batch
             )
-        what = f"{size.name}, texts at context {context}"
-        yield compared(what, count, ways, ASKED[context])
+        yield from compared(f"{size.name}, texts at context {context}", count, ways, ASKED[context])
 
 
 def picture_rows(size: Size, folder: Path, workers: int) -> Iterator[tuple[str, ...]]:
     """One row of decoding and preparing alone; with the tower, one without and one with processes that decode."""
-    names = [f"{i}.jpg" for i in range(size.pictures)]
+    count = size.pictures
+    names = [f"{i}.jpg" for i in range(count)]
     generator = np.random.default_rng(0)
     for name in names:
         coarse = generator.integers(0, 256, (30, 40, 3), dtype=np.uint8)
@@ -156,7 +166,7 @@ def picture_rows(size: Size, folder: Path, workers: int) -> Iterator[tuple[str, 
         "transformers": in_batches(pixels, names, size.batch),
         "litotes": lambda: matcher.pixels(files, range(len(files))),
     }
-    yield compared(f"{size.name}, pictures prepared alone", size.pictures, alone, 1.0)
+    yield from compared(f"{size.name}, {count} pictures prepared alone", count, alone, 1.0)
     ways = {"transformers": in_batches(transformers, names, size.batch)}
     if other := open_clip_model(size, 77):
         module, model = other
@@ -166,31 +176,35 @@ def picture_rows(size: Size, folder: Path, workers: int) -> Iterator[tuple[str, 
             return model.encode_image(torch.stack([transform(Image.open(folder / name)) for name in part]))
 
         ways["open_clip"] = in_batches(open_clip, names, size.batch)
-    for count in (0, workers):
 
-        def litotes(count: int = count) -> Tensor:
-            matcher.workers = count
-            return matcher.encode_images(files, batch_size=size.batch)
+    def litotes(processes: int) -> Tensor:
+        end_processes()
+        matcher.workers = processes
+        return matcher.encode_images(files, batch_size=size.batch)
 
-        how = f"{count} processes" if count else "no process"
-        yield compared(f"{size.name}, pictures, {how}", size.pictures, ways | {"litotes": litotes}, 1.0)
+    ways |= {"litotes, no process": lambda: litotes(0), f"litotes, {workers} processes": lambda: litotes(workers)}
+    yield from compared(f"{size.name}, {count} pictures", count, ways, 1.0, size.rounds)
 
 
-def compared(what: str, count: int, ways: dict[str, Callable[[], Tensor]], asked: float) -> tuple[str, ...]:
-    """A row: items a second of each way, the ratio of Litotes to transformers, what was asked, the difference."""
+def compared(
+    what: str, count: int, ways: dict[str, Callable[[], Tensor]], asked: float, rounds: int = ROUNDS
+) -> Iterator[tuple[str, ...]]:
+    """A row for each way of Litotes: items a second, ratio to transformers, what was asked, the difference."""
     found: dict[str, Tensor] = {}
     best = dict.fromkeys(ways, float("inf"))
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, way in ways.items():
             start = time.perf_counter()
             found[name] = way()
             best[name] = min(best[name], time.perf_counter() - start)
     speed = {name: f"{count / seconds:.2f}" for name, seconds in best.items()}
-    difference = (found["transformers"] - found["litotes"]).abs().max() / found["transformers"].abs().max()
-    return (
-        what, speed["transformers"], speed.get("open_clip", "–"), speed["litotes"],
-        f"{best['transformers'] / best['litotes']:.2f}", f"{asked:g}", f"{float(difference):.0e}",
-    )  # fmt: skip
+    theirs = found["transformers"]
+    for name in (name for name in ways if name.startswith("litotes")):
+        difference = (theirs - found[name]).abs().max() / theirs.abs().max()
+        yield (
+            what + name.removeprefix("litotes"), speed["transformers"], speed.get("open_clip", "–"), speed[name],
+            f"{best['transformers'] / best[name]:.2f}", f"{asked:g}", f"{float(difference):.0e}",
+        )  # fmt: skip
 
 
 def in_batches(encode: Callable[[Sequence[str]], Tensor], items: Sequence[str], size: int) -> Callable[[], Tensor]:
@@ -238,6 +252,4 @@ def open_clip_model(size: Size, context: int) -> tuple[Any, torch.nn.Module] | N
 
 
 if __name__ == "__main__":
-    # Not as the main module: every process that decodes loads that again, transformers and all.
-    code = [sys.executable, "-c", "import encode; encode.main()", *sys.argv[1:]]
-    sys.exit(subprocess.run(code, cwd=Path(__file__).parent, check=False).returncode)
+    main()

@@ -7,7 +7,8 @@ is a process of its own, which imports everything first. Peak: the highest resid
 among it, less what the process had after its imports (VmHWM, set back to the present with /proc/self/clear_refs). Own:
 the part that is not backed by a file and cannot be dropped by the system (RssAnon, sampled every 2 ms). Kept: resident
 memory when all is done. ``load``: ``load_backbone``, with a vocabulary. ``load, hashed``: and the model's fingerprint,
-which every result carries. ``convert``: to a folder, which is read again to compare. Linux alone says these numbers.
+which every result carries. ``round``: ``load`` with weights rounded like the reference's. ``convert``: to a folder,
+which is read again to compare. ``folder``: ``load`` of such a folder. Linux alone says these numbers.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from litotes.models.loading import load_backbone
 VIT_L_14 = ClipSizes(1024, 24, 4096, 224, 14, 768, 12, 3072, 77, 49408, 768)
 SMOKE = ClipSizes(64, 2, 256, 32, 16, 64, 2, 256, 77, 514, 32)
 FORMS = ("safetensors", "torch.save", "TorchScript")
-ACTIONS = ("load", "load, hashed", "convert")
+ACTIONS = ("load", "load, hashed", "round", "convert", "folder")
 STATUS = Path("/proc/self/status")
 LIMIT = 1.3
 
@@ -96,8 +97,11 @@ def measured_here(action: str, path: Path, vocabulary: Path) -> dict[str, int]:
     watcher.start()
     if action == "convert":
         kept: object = convert(path, vocabulary, path.parent / "converted", activation="quick_gelu")
+    elif action == "folder":
+        kept = load_backbone(path.parent / "converted")
     else:
-        kept = load_backbone(path, vocabulary=vocabulary, activation="quick_gelu")
+        rounded = action == "round"
+        kept = load_backbone(path, vocabulary=vocabulary, activation="quick_gelu", round_like_reference=rounded)
         if action == "load, hashed":
             _ = kept.fingerprint
     peak, now = memory("VmHWM"), memory("VmRSS")
@@ -139,10 +143,14 @@ def main(arguments: list[str] | None = None) -> None:
         tensors = weights(sizes)
         for form in FORMS:
             for action in actions:
+                if action == "folder" and form != FORMS[0]:
+                    continue  # the same folder comes of every form
                 with tempfile.TemporaryDirectory(dir=name) as folder:
                     path = Path(folder) / "model"
                     write(form, tensors, path)
                     size = path.stat().st_size
+                    if action == "folder":
+                        measure("convert", path, vocabulary)
                     row = {key: value / size for key, value in measure(action, path, vocabulary).items()}
                     verdict = "yes" if row["peak"] < LIMIT else "no"
                     numbers = (f"{row[key]:.2f}" for key in ("peak", "own", "kept"))

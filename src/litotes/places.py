@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +29,13 @@ def require_file_place(file: Path, option: str = "--output") -> None:
 def require_folder_place(folder: Path, option: str = "--output") -> None:
     """Refuse a path that is no folder and cannot become one, or a folder that cannot be written to."""
     _require_writable(_nearest(folder), f"{option} {folder}")
+
+
+def require_files(folder: Path, names: Iterable[str], expected: str, do: str) -> None:
+    """Refuse a folder that lacks one of these files, or is none; nothing is read."""
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise UserError(got=f"{folder} without {' and '.join(missing)}", expected=expected, do=do)
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -71,7 +71,8 @@ def refused(capsys, *words):
     out, err = capsys.readouterr()
     assert out == ""
     lines = err.splitlines()
-    assert lines[0] == f"litotes {words[0]}: this cannot be done as asked."
+    called = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
+    assert lines[0] == f"litotes {called}: this cannot be done as asked."
     assert [line.split(":")[0] for line in lines[1:]] == ["got", "expected", "do"]
     return err
 
@@ -284,3 +285,9 @@ def test_a_terminal_without_a_character_shows_another_in_its_place():
     environment = {**os.environ, "PYTHONIOENCODING": "cp1252"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, check=True)
     assert done.stderr.strip() == b"?"
+
+
+def test_a_mistake_in_a_command_of_two_words_names_both(capsys):
+    for words in (["data", "suspects"], ["train", "vacsr"], ["report", "published"]):
+        assert main([*words, "--nonsense", "1"]) == 2
+        assert capsys.readouterr().err.startswith(f"litotes {' '.join(words)}: this cannot be done as asked.\n")

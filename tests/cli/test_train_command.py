@@ -502,6 +502,7 @@ def test_files_replace_the_questions_made_from_the_table(train, pairs, tmp_path)
         ({"lora_rank": 0}, ("--lora-rank 0",)),
         ({"lora_layers": ""}, ("layers ''", "half-up, or numbers")),
         ({"lora_layers": "top"}, ("layers 'top'", "half-up, or numbers")),
+        ({"lora_layers": "0,2-1"}, ("layers 0,2-1, with 2-1", "say 1-2")),
         ({"lora_layers": "1-2"}, ("layers 1-2 of a tower of 1 blocks", "blocks among 0 to 0")),
         ({"lora_vision_layers": "up"}, ("of the text tower alone",)),
         ({"full": True, "lora_layers": "up"}, ("--full with --lora-layers",)),

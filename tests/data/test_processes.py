@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litotes.data.processes import in_processes
+from litotes.data.processes import end_processes, in_processes
 from litotes.errors import UserError
 
 
@@ -102,6 +102,10 @@ def test_processes_stay_for_the_next_call_and_serve_several_at_once():
     first = set(in_processes(process_of, [0.05] * 6, 2))
     assert len(first) == 2
     assert set(in_processes(process_of, [0.05] * 6, 2)) == first
+    end_processes()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in first)
+    first, ended = set(in_processes(process_of, [0.05] * 6, 2)), first
+    assert not first & ended
     # One call is dropped half way, two go on side by side.
     dropped = in_processes(process_of, [0] * 20, 2)
     assert next(dropped) in first

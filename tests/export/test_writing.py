@@ -17,6 +17,7 @@ from litotes.export import onnx, writing
 from litotes.export.formats import KINDS, Kind
 from litotes.export.writing import export
 from litotes.models.clip import load_clip
+from litotes.models.loading import load_backbone
 from litotes.models.lora import adapted_layers, add_lora, load_adapter, save_adapter
 from litotes.models.lora_settings import LoraSettings
 from litotes.models.matcher import Matcher, load_matcher
@@ -245,6 +246,23 @@ def test_a_header_of_a_file_says_where_its_weights_come_from(models, tmp_path):
     with safe_open(tmp_path / "out.safetensors", "pt") as file:
         said = file.metadata()
     assert said["model"] == "model" and "merged at 0.5" in said["adapter"]
+    back = load_state_dict_file(tmp_path / "out.safetensors")  # no word on the activation
+    assert back.encoder.activation == "quick_gelu"
+    assert "activation quick_gelu: as the header of the file says" in back.notes
+    with pytest.raises(UserError, match="'quick_gelu', as the header of the file says"):
+        load_state_dict_file(tmp_path / "out.safetensors", activation="gelu")
+
+
+def test_a_folder_of_open_clip_taken_for_a_model_is_told_how_to_be_read(models, tmp_path):
+    model, adapter = models["clip"]
+    export(model, tmp_path / "out", "open_clip")
+    with pytest.raises(UserError, match=r"without config\.json and model\.safetensors") as error:
+        load_backbone(tmp_path / "out")
+    assert f"{tmp_path / 'out' / 'open_clip_model.safetensors'} --vocabulary" in error.value.do
+    assert load_backbone(tmp_path / "out" / "open_clip_model.safetensors", vocabulary=model).encoder
+    with pytest.raises(UserError, match=r"without config\.json") as error:
+        load_backbone(adapter)
+    assert f"--adapter {adapter}" in error.value.do
 
 
 @pytest.mark.parametrize(

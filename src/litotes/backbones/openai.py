@@ -1,7 +1,8 @@
 """From OpenAI's names to transformers', and back: the same numbers in other places."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import final
 
 import torch
 from torch import Tensor
@@ -103,24 +104,39 @@ def merged_positions(first: Tensor, second: Tensor) -> Tensor:
     return torch.cat([first[:KEPT_POSITIONS], second[KEPT_POSITIONS:]])
 
 
-def rounded_like_reference(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def rounded_like_reference(path: Path, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
     """The weights as the reference loaders leave them, whatever number type the file has.
 
     Convolution, linear and attention weights and both projections are rounded to float16; norms, embeddings, positions
-    and the scale are untouched.
+    and the scale are untouched. Each is rounded when it is asked for, so that no second set of weights is made;
+    ``tensors`` is looked into then.
 
     Published results of these families were measured with such weights. Errors: :class:`UserError` naming the file
     where a number is too large for float16.
     """
-    rounded = {name: tensor.half().float() if _halved(name) else tensor for name, tensor in tensors.items()}
-    for name in filter(_halved, rounded):
-        if not torch.isfinite(rounded[name]).all():
+    for name in filter(_halved, tensors):
+        if not torch.isfinite(torch.stack(tensors[name].aminmax()).half()).all():
             raise UserError(
                 got=f"{path}: {name} with a number above 65504",
                 expected="weights that float16 can hold, since they are to be rounded like the reference",
                 do="load it without round_like_reference",
             )
-    return rounded
+    return _Rounded(tensors)
+
+
+@final
+class _Rounded(Mapping[str, Tensor]):
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self._tensors = tensors
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._tensors[name].half().float() if _halved(name) else self._tensors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
 
 
 def _halved(name: str) -> bool:

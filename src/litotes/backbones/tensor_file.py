@@ -5,12 +5,12 @@ import re
 import warnings
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -66,14 +66,15 @@ _STAND_INS: list[Any] = [
 class TensorFile:
     """What a file of weights holds: ``tensors`` by their names, and ``notes`` on what was undone or left out.
 
-    ``scripted``: it is a TorchScript archive, the form of OpenAI's own files. Tensors lie on the CPU and may be mapped
-    from the file: copy what is to be kept.
+    ``scripted``: it is a TorchScript archive, the form of OpenAI's own files. ``said``: words in the header of a
+    safetensors file. Tensors lie on the CPU and may be mapped from the file: copy what is to be kept.
     """
 
     path: Path
     tensors: dict[str, Tensor]
     notes: tuple[str, ...] = ()
     scripted: bool = False
+    said: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_tensor_file(source: str | Path, sha256: str | None = None) -> TensorFile:
@@ -95,7 +96,8 @@ def read_tensor_file(source: str | Path, sha256: str | None = None) -> TensorFil
     start = _start(path)
     require_hash(path, sha256)
     if start[8:9] == b"{":
-        return _unwrapped(path, _safetensors(path), scripted=False)
+        tensors, said = _safetensors(path)
+        return replace(_unwrapped(path, tensors, scripted=False), said=said)
     if start.startswith(_ZIP):
         _require_whole_archive(path)
         if is_torchscript(path):
@@ -164,9 +166,12 @@ def require_hash(path: Path, sha256: str | None) -> None:
         )
 
 
-def _safetensors(path: Path) -> dict[str, Tensor]:
+def _safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors, and what the header says beside them."""
     try:
-        return load_file(path)
+        with safe_open(path, "pt") as file:
+            said = file.metadata() or {}
+        return load_file(path), said
     except (SafetensorError, OSError) as error:
         raise UserError(
             got=f"{path}, which is cut or broken: {str(error).splitlines()[0]}",

@@ -65,12 +65,18 @@ def main(arguments: list[str] | None = None) -> int:
         _run(words)
     except (UserError, OSError) as error:
         problem = error if isinstance(error, UserError) else _as_user_error(error)
-        print(f"litotes {words[0]}: this cannot be done as asked.\n{problem}", file=sys.stderr)
+        print(f"litotes {_called(words)}: this cannot be done as asked.\n{problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
         print(f"\nstopped: {stop}" if str(stop) else "\nstopped", file=sys.stderr)
         return 130
     return 0
+
+
+def _called(words: list[str]) -> str:
+    """The command that was asked for, in one word or two."""
+    pair = " ".join(words[:2])
+    return pair if pair in COMMANDS else words[0]
 
 
 def _run(words: list[str]) -> None:

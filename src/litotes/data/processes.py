@@ -194,7 +194,8 @@ def _free_processes(count: int) -> "queue.LifoQueue[_Process]":
 
 
 @atexit.register
-def _stop_all() -> None:
+def end_processes() -> None:
+    """End all of them, as the end of this process does; the next call starts others."""
     if _pool.owner == os.getpid():
         for process in _pool.all:
             process.stop()

@@ -201,7 +201,7 @@ KINDS: dict[Form, Kind] = {
     "openai": Kind(
         _require_openai_code,
         _write_openai,
-        lambda file: load_state_dict_file(file, activation="quick_gelu").encoder,
+        lambda file: load_state_dict_file(file).encoder,
         _use_openai,
     ),
     "open_clip": Kind(

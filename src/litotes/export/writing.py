@@ -19,6 +19,7 @@ from litotes.models.clip import ClipEncoder
 from litotes.models.conversion import MASK_NETWORK
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.models.merging import merge_adapters
+from litotes.models.state_dict_file import ACTIVATION
 from litotes.places import require_folder_place
 
 TOLERANCE = 1e-5
@@ -166,6 +167,7 @@ def _record(matcher: Matcher) -> dict[str, str]:
         "model": matcher.name,
         "weights_sha256": matcher.base,
         "adapter": matcher.adapter or "none",
+        ACTIVATION: matcher.encoder.activation,
         "tool_version": litotes.__version__,
     }
 

@@ -11,19 +11,27 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from jaxtyping import Float, Int
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import CLIPConfig, CLIPModel
 from transformers.utils import logging
 
 from litotes.backbones.fit import first_three, shape_problems
+from litotes.backbones.mapped import Consumed
 from litotes.errors import UserError
 from litotes.models.last_layer import first_token
+from litotes.places import require_files
 
 _CONFIG, WEIGHTS = "config.json", "model.safetensors"
+WEIGHT_ENDINGS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
+"""Of files of weights, by which a path that is not there is taken for one."""
 _HUB_FILES = (
     _CONFIG, WEIGHTS, "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
     "preprocessor_config.json",
 )  # fmt: skip
+
+_COUNTERS = "embeddings.position_ids"
+"""Of positions; files written by transformers before version 5 hold them too."""
 
 _UNFIT = (ValueError, TypeError, AttributeError, StrictDataclassError)
 """What transformers raises on sizes that do not fit each other."""
@@ -234,6 +242,11 @@ def clip_of_state(
         config = _configuration(vision, text, projection, activation=activation, eos=eos, bos=bos)
         with torch.device("meta"):
             clip = CLIPModel(config)
+    return _filled(clip, state)
+
+
+def _filled(clip: CLIPModel, state: Mapping[str, Tensor]) -> ClipEncoder:
+    """A model without numbers gets these as its own."""
     clip.load_state_dict(dict(state), strict=True, assign=True)
     # The counters of positions are in no state dict, and stay without numbers otherwise.
     for name, buffer in list(clip.named_buffers()):
@@ -277,19 +290,28 @@ def load_clip(source: str | Path, *, device: str = "cpu", allow_network: bool = 
     all values must be finite: nothing is skipped or re-initialised.
     """
     folder = local_folder(source, allow_network)
-    model = _described(folder)
-    _require_fitting_weights(folder, model)
-    with quiet_transformers():
-        clip = CLIPModel.from_pretrained(folder, config=model.config, local_files_only=True, dtype=torch.float32)
-    encoder = ClipEncoder(clip).eval().to(device)
-    bad = [name for name, tensor in encoder.base_state().items() if not torch.isfinite(tensor).all()]
+    clip = _described(folder)
+    _require_fitting_weights(folder, clip)
+    return _filled(clip, _finite_weights(folder)).to(device)
+
+
+def _finite_weights(folder: Path) -> dict[str, Tensor]:
+    """The weights of a folder in float32, copied one by one, so that file and copy never lie in memory whole."""
+    path = folder / WEIGHTS
+    tensors, state = load_file(path), {}
+    consumed = Consumed(path, tensors)
+    for name in list(tensors):
+        if not name.endswith(_COUNTERS):
+            state[name] = tensors[name].to(torch.float32, copy=True)
+        consumed(name)
+    bad = [name for name, tensor in state.items() if not torch.isfinite(tensor).all()]
     if bad:
         raise UserError(
             got=f"{folder} with NaN or infinite numbers in {bad[0]}" + (f" and {len(bad) - 1} more" * (len(bad) > 1)),
             expected="finite weights",
             do="take another copy or an earlier checkpoint",
         )
-    return encoder
+    return state
 
 
 def local_folder(source: str | Path, allow_network: bool = False) -> Path:
@@ -307,14 +329,18 @@ def local_folder(source: str | Path, allow_network: bool = False) -> Path:
                 do="check the path, or say --allow-network to fetch a model of this name from the hub",
             )
         folder = _fetched(str(source))
-    missing = [name for name in (_CONFIG, WEIGHTS) if not (folder / name).is_file()]
-    if missing:
-        raise UserError(
-            got=f"{folder} without {' and '.join(missing)}",
-            expected="a CLIP folder in transformers' layout",
-            do="point to the folder that save_pretrained wrote",
-        )
+    require_files(folder, (_CONFIG, WEIGHTS), "a CLIP folder in transformers' layout", _instead(folder))
     return folder
+
+
+def _instead(folder: Path) -> str:
+    """What to do with a folder that is no model's."""
+    if (folder / "adapter_config.json").is_file():
+        return f"that is an adapter: give its base as the model, and --adapter {folder}"
+    files = sorted(path for path in folder.glob("*") if path.suffix in WEIGHT_ENDINGS)
+    if files:
+        return f"name the file of weights itself, and its vocabulary: {files[0]} --vocabulary FOLDER"
+    return "point to the folder that save_pretrained wrote"
 
 
 def _fetched(name: str) -> Path:
@@ -361,8 +387,7 @@ def _require_fitting_weights(folder: Path, model: CLIPModel) -> None:
             expected="a whole safetensors file",
             do="copy or download it again",
         ) from error
-    # Files written by transformers before version 5 also hold these counters.
-    found = {name: shape for name, shape in found.items() if not name.endswith("embeddings.position_ids")}
+    found = {name: shape for name, shape in found.items() if not name.endswith(_COUNTERS)}
     problems = shape_problems(found, wanted)
     if problems:
         raise UserError(

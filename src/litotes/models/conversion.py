@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from litotes.backbones.deviations import ordered_deviations
@@ -45,7 +45,8 @@ def convert(
     folder of the tokenizer files, which are copied; ``picture_deviations``: names out of
     ``litotes.backbones.deviations.DEVIATIONS``, kept with the picture transform. Besides model, tokenizer and picture
     transform, the folder gets ``litotes_source.json`` (name and sha256 of the file, its family, the notes) and, of a
-    SmartCLIP, ``mask_network.safetensors``. The folder is read again before this returns, and must be the same model.
+    SmartCLIP, ``mask_network.safetensors``. The folder is read again before this returns, and must be the same model;
+    its encoder is the one returned.
 
     Errors: :class:`UserError` of reading; an unknown deviation; ``output`` cannot be written, or holds something
     already.
@@ -82,9 +83,13 @@ def convert(
         "notes": list(backbone.notes),
     }
     (folder / SOURCE_RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    if load_matcher(folder).fingerprint != matcher.fingerprint:
+    fingerprint = matcher.fingerprint
+    rest = {field.name: getattr(backbone, field.name) for field in fields(backbone) if field.name != "encoder"}
+    del matcher, backbone  # before the same weights are read again
+    again = load_matcher(folder)
+    if again.fingerprint != fingerprint:
         raise RuntimeError(f"{folder} does not hold the model of {path}")
-    return backbone
+    return Backbone(encoder=again.encoder, **rest)
 
 
 def source_record(folder: str | Path) -> SourceRecord | None:

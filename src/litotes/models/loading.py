@@ -6,12 +6,10 @@ from litotes.backbones.tensor_file import read_tensor_file, require_hash, requir
 from litotes.backbones.tokenizer import Truncation, require_tokenizer_files
 from litotes.backbones.vocabulary import WHERE_FROM
 from litotes.errors import UserError
-from litotes.models.clip import WEIGHTS, local_folder
+from litotes.models.clip import WEIGHT_ENDINGS, WEIGHTS, local_folder
 from litotes.models.conversion import MASK_NETWORK, source_record
 from litotes.models.matcher import Matcher, load_matcher, matcher_of_file
 from litotes.models.state_dict_file import Activation, load_state_dict_file
-
-_ENDINGS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
 
 
 def load_backbone(
@@ -84,7 +82,7 @@ def require_source(
     if path.is_file():
         _require_vocabulary(path, vocabulary)
         return
-    if not path.exists() and (vocabulary is not None or path.suffix in _ENDINGS):
+    if not path.exists() and (vocabulary is not None or path.suffix in WEIGHT_ENDINGS):
         raise UserError(
             got=f"{path}, which is not there",
             expected="a file of weights",

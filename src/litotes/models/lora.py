@@ -20,6 +20,7 @@ from litotes.models.clip_lora import read_clip_lora
 from litotes.models.lora_settings import ALL_LINEAR, TOWERS, LoraSettings, block_indices, describe, layers_said
 from litotes.models.matcher import Matcher
 from litotes.models.tensors import save_tensors
+from litotes.places import require_files
 
 SIDE_FILE = "litotes_adapter.json"
 SCALE_FILE = "litotes_logit_scale.safetensors"
@@ -190,13 +191,8 @@ def require_adapter_files(folder: Path) -> None:
     """Refuse a folder that holds no adapter, without reading it; a file can be one of CLIP-LoRA."""
     if folder.is_file():
         return
-    missing = [name for name in (_CONFIG, _WEIGHTS) if not (folder / name).is_file()]
-    if missing:
-        raise UserError(
-            got=f"{folder} without {' and '.join(missing)}",
-            expected="an adapter: a folder as PEFT writes it, or CLIP-LoRA's own file",
-            do="check the path of the adapter",
-        )
+    wanted = "an adapter: a folder as PEFT writes it, or CLIP-LoRA's own file"
+    require_files(folder, (_CONFIG, _WEIGHTS), wanted, "check the path of the adapter")
 
 
 def _read_config(folder: Path) -> dict:

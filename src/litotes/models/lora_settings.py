@@ -16,7 +16,7 @@ _PARTS = {"bottom": (0, 3), "mid": (1, 3), "up": (2, 3), "half-bottom": (0, 2), 
 LAYER_NAMES = ("all", *_TOPMOST, *_PARTS)
 """Names of layer ranges, those of CLIP-LoRA."""
 
-_NUMBERS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
+_NUMBERS = re.compile(r"\d{1,18}(-\d{1,18})?(,\d{1,18}(-\d{1,18})?)*")
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def block_indices(layers: str, count: int) -> tuple[int, ...]:
     if layers in LAYER_NAMES:
         found = _named_blocks(layers, count)
     else:
-        found = {index for first, last in _pairs(layers) for index in range(first, last + 1)}
+        found = {index for first, last in _pairs(layers) for index in (*range(first, min(last, count)), last)}
     if not found or max(found) >= count:
         raise UserError(
             got=f"layers {layers} of a tower of {count} blocks",
@@ -143,9 +143,16 @@ def _pairs(layers: str) -> list[tuple[int, int]]:
 def _require_layers(layers: str) -> None:
     if layers in LAYER_NAMES:
         return
-    if not _NUMBERS.fullmatch(layers) or any(first > last for first, last in _pairs(layers)):
+    if not _NUMBERS.fullmatch(layers):
         raise UserError(
             got=f"layers {layers!r}",
             expected=f"{', '.join(LAYER_NAMES)}, or numbers of blocks from 0, as 8-11 or 0,8-11",
             do="choose one of these",
         )
+    for first, last in _pairs(layers):
+        if first > last:
+            raise UserError(
+                got=f"layers {layers}, with {first}-{last}",
+                expected="the lower number of a range first",
+                do=f"say {last}-{first}",
+            )

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -22,6 +22,7 @@ from litotes.models.pair_calibration import CALIBRATION, load_calibration
 from litotes.models.tensors import save_tensors
 from litotes.models.variational import AdapterConfig, VariationalAdapter
 from litotes.objectives.space import require_choice
+from litotes.places import require_files
 
 Kind = Literal["variational", "deterministic", "cosine"]
 PairModel = VariationalAdapter | DeterministicAdapter | CosineLogits
@@ -137,13 +138,9 @@ def load_pair_adapter(folder: Path, matcher: Matcher) -> tuple[PairModel, PairAd
 
 def require_pair_adapter(folder: Path) -> None:
     """Refuse a folder that holds no such model, without reading it."""
-    missing = [name for name in (SIDE_FILE, WEIGHTS) if not (folder / name).is_file()]
-    if missing:
-        raise UserError(
-            got=f"{folder} without {' and '.join(missing)}",
-            expected="a folder pair-adapter as litotes train vacsr writes it",
-            do="check the path",
-        )
+    require_files(
+        folder, (SIDE_FILE, WEIGHTS), "a folder pair-adapter as litotes train vacsr writes it", "check the path"
+    )
 
 
 def read_pair_adapter(folder: Path) -> PairAdapterRecord:
@@ -165,6 +162,11 @@ def read_pair_adapter(folder: Path) -> PairAdapterRecord:
 def _side(path: Path) -> PairAdapterRecord:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
+        needed = [field.name for field in fields(PairAdapterRecord) if field.default is MISSING] + ["format"]
+        if not isinstance(values, dict) or not isinstance(values.get("config", {}), dict):
+            raise _broken(path, "which is no JSON object with a config in it")
+        if absent := [name for name in needed if name not in values]:
+            raise _broken(path, f"without {', '.join(absent)}")
         config = values.pop("config")
         if values["format"] != FORMAT:
             raise UserError(
@@ -176,12 +178,18 @@ def _side(path: Path) -> PairAdapterRecord:
         require_known(values, [field.name for field in fields(PairAdapterRecord)], str(path))
         require_known(config, [field.name for field in fields(AdapterConfig)], str(path))
         return PairAdapterRecord(config=AdapterConfig(**config), **values)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UserError(
-            got=f"{path}: {type(error).__name__}: {error}",
-            expected="the side file as litotes train vacsr writes it",
-            do="copy the adapter again",
-        ) from error
+    except ValueError as error:
+        raise _broken(path, f"which is no JSON: {error}") from error
+    except TypeError as error:
+        raise _broken(path, "with a value of another kind than it needs") from error
+
+
+def _broken(path: Path, problem: str) -> UserError:
+    return UserError(
+        got=f"{path}, {problem}",
+        expected="the side file as litotes train vacsr writes it",
+        do="copy the adapter again",
+    )
 
 
 def _calibrated(folder: Path, weights_sha256: str) -> bool:

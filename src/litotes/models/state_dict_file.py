@@ -25,6 +25,9 @@ HEAD_WIDTH = 64
 WIDEST = 1024
 """Widest tower whose heads are surely 64 wide: open_clip's ViT-H, g and bigG (1280 and more) have other ones."""
 
+ACTIVATION = "activation"
+"""Key of the header of a safetensors file under which its activation may stand."""
+
 MASK_ASIDE = "the mask network is kept aside and not applied"
 """Note on a SmartCLIP, as it is scored in the published evaluations."""
 
@@ -64,9 +67,10 @@ def load_state_dict_file(
     and shape must be the family's, every number finite: nothing is skipped and nothing left at random.
 
     ``activation``: no tensor tells it. OpenAI's archives, LongCLIP, HiMo-CLIP and SmartCLIP have ``quick_gelu``; an
-    ``open_clip_config.json`` in the same folder says it for open_clip's; elsewhere it must be given, since the wrong
-    one gives plausible, worse embeddings. ``round_like_reference``: weights rounded to float16 as the reference
-    loaders leave them (off: the file's own numbers). ``sha256``: refuse a file with another one.
+    ``open_clip_config.json`` in the same folder says it for open_clip's, and the header of what ``litotes export``
+    wrote; elsewhere it must be given, since the wrong one gives plausible, worse embeddings. ``round_like_reference``:
+    weights rounded to float16 as the reference loaders leave them (off: the file's own numbers). ``sha256``: refuse a
+    file with another one.
 
     The end token is the last id of the vocabulary, the one at which the reference pools (49407 for CLIP).
 
@@ -83,12 +87,12 @@ def load_state_dict_file(
     require_fit(path, named.tensors, layout(sizes, named.family), model)
     _require_announced(path, named, sizes)
     config = read_open_clip_config(path.parent, sizes) if named.family in ("clip", "custom_text_clip") else None
-    chosen, reason = _activation(path, named.family, config, activation)
+    chosen, reason = _activation(path, named.family, config, file.said.get(ACTIVATION), activation)
     heads = _heads(path, named.family, sizes, config)
     notes = (f"family: {model}", f"activation {chosen}: {reason}", *file.notes, *_remarks(file, named, sizes))
     tensors = rounded_like_reference(path, named.tensors) if round_like_reference else named.tensors
     mask_network = {name: tensor.clone() for name, tensor in tensors.items() if name.startswith(MASK)}
-    consumed = Consumed(path, tensors)
+    consumed = Consumed(path, named.tensors)
     family, preprocess = named.family, config.preprocess if config else Preprocess(size=sizes.image_size)
     del file, named  # so that each tensor goes as soon as the model has its copy
     encoder = _encoder(to_hf(tensors, consumed), sizes, heads, chosen)
@@ -134,12 +138,16 @@ def _require_announced(path: Path, named: NamedWeights, sizes: ClipSizes) -> Non
             )
 
 
-def _activation(path: Path, family: Family, config: OpenClipConfig | None, given: Activation | None) -> tuple[str, str]:
-    """The activation and who says so."""
+def _activation(
+    path: Path, family: Family, config: OpenClipConfig | None, said: str | None, given: Activation | None
+) -> tuple[str, str]:
+    """The activation and who says so. ``said``: by the header of the file."""
     if config is not None:
         known, reason = config.activation, f"by {OPEN_CLIP_CONFIG}"
     elif family in ("openai", "longclip", "smartclip"):
         known, reason = "quick_gelu", f"that of {FAMILY_NAMES[family]}"
+    elif said is not None and said in get_args(Activation):
+        known, reason = said, "as the header of the file says"
     elif given is not None:
         return given, "as given"
     else:
