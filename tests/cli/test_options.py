@@ -26,7 +26,8 @@ class Given:
 
 
 def given(*words):
-    return parse("read", Given, ["--source", "s", *words])
+    named = any(word.startswith("--source") for word in words)
+    return parse("read", Given, [*(() if named else ("--source", "s")), *words])
 
 
 ODD = ["1", "007", "0x10", "1e5", "null", "true", "a,b", "[a]", "{a: b}", "#a", "a: b", "~", "no", " a "]
@@ -83,3 +84,33 @@ def test_a_number_in_a_settings_file_is_no_text(line, tmp_path):
 
 def test_the_help_shows_one_path_for_an_option_of_several():
     assert "  --several PATH            more of it" in help_text("read", "read", Given)
+
+
+@pytest.mark.parametrize("words", [("--word", "a"), ("--word=a",), ("--names", "a")])
+def test_an_option_of_one_value_is_given_once(words, tmp_path):
+    with pytest.raises(UserError, match=f"{words[0][:6]}.* and .*\n.*once"):
+        given(*words, *words)
+    with pytest.raises(UserError, match="--source s and --source t"):
+        given("--source", "s", "--source", "t")
+    file = tmp_path / "a.toml"
+    file.write_text("source = 'file'\nword = 'x'\n")
+    with pytest.raises(UserError, match=r"--config .* and --config"):
+        given("--config", str(file), "--config", str(file))
+    assert given("--config", str(file), "--word", "y") == Given(Path("s"), word="y")
+
+
+def test_an_option_stands_once_in_a_settings_file(tmp_path):
+    file = tmp_path / "a.toml"
+
+    @dataclass(frozen=True)
+    class Longer:
+        """What to read.
+
+        the_source: where from.
+        """
+
+        the_source: Path
+
+    file.write_text("the-source = 'a'\nthe_source = 'b'\n")
+    with pytest.raises(UserError, match=r"a\.toml: --the-source twice"):
+        parse("read", Longer, ["--config", str(file)])

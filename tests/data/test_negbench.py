@@ -160,7 +160,7 @@ def test_extra_columns_of_the_published_files_do_no_harm(tmp_path):
 
 CHOICE = ["image_path", "correct_answer", "caption_0", "caption_1", "caption_2", "caption_3", "correct_answer_template"]
 QUESTIONS = [
-    ("data/x/1.jpg", "0", "No cat. ", "A cat, but no dog.", "A cat", "", "negative"),
+    ("data/x/1.jpg", "0", "No cat. ", "A cat, but no dog.", "A cat", "NA", "negative"),
     ("2.jpg", "3", "a", "b", "None", "d", "hybrid"),
 ]
 
@@ -168,7 +168,7 @@ QUESTIONS = [
 def test_choice(tmp_path):
     questions = read_choice(write(tmp_path, CHOICE, QUESTIONS))
     assert len(questions) == 2 and questions.image_paths == ("data/x/1.jpg", "2.jpg")
-    assert questions.options[0] == ("No cat. ", "A cat, but no dog.", "A cat", "")
+    assert questions.options[0] == ("No cat. ", "A cat, but no dog.", "A cat", "NA")
     assert questions.correct == (0, 3) and questions.types == ("negative", "hybrid")
 
 
@@ -206,7 +206,7 @@ def test_missing_columns(tmp_path, kept):
 
 def test_fingerprints_follow_the_recipe_and_ignore_prefix_and_order(tmp_path):
     questions = read_choice(write(tmp_path, CHOICE, QUESTIONS))
-    record = "1.jpg\t0\tNo cat. \tA cat, but no dog.\tA cat\t\tnegative\n2.jpg\t3\ta\tb\tNone\td\thybrid"
+    record = "1.jpg\t0\tNo cat. \tA cat, but no dog.\tA cat\tNA\tnegative\n2.jpg\t3\ta\tb\tNone\td\thybrid"
     assert fingerprint_choice(questions) == hashlib.sha256(record.encode()).hexdigest()
     moved = [("/elsewhere/" + row[0], *row[1:]) for row in QUESTIONS]
     assert fingerprint_choice(read_choice(write(tmp_path, CHOICE, moved))) == fingerprint_choice(questions)

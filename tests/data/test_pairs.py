@@ -54,7 +54,7 @@ def test_captions_keep_their_places_where_others_are_left_out(tmp_path):
     [
         ("filepath,caption\na.png,one\nb.png, \n", "1 captions without words, the 2. of the table"),
         ("filepath,captions\na.png,['one']\nb.png,[]\n", "a list of at least one string in every row"),
-        ("filepath,caption\na.png,one\n,two\n", "image path ''"),
+        ("filepath,caption\na.png,one\n,two\n", "filepath is empty in rows 2"),
         ("filepath,caption\na.png,one\nc.png,two\n", "1 of 2 pictures are missing"),
         ("filepath,words\na.png,one\n", "caption"),
     ],

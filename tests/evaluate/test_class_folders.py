@@ -104,7 +104,7 @@ def test_plain_names_go_by_the_alphabet_and_must_be_as_many(tmp_path):
     [
         ("none.txt", None, "no file"),
         ("gap.txt", "a\n\nb\n", "line 2 is empty"),
-        ("empty.txt", "\n", "is empty"),
+        ("empty.txt", "\n", "blank lines only"),
         ("gap.json", '{"0": ["n1", "a"], "2": ["n2", "b"]}', "neither a list"),
         ("number.json", "[1, 2]", "neither a list"),
         ("nothing.json", "[]", "neither a list"),

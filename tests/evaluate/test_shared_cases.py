@@ -104,7 +104,7 @@ def test_multiple_choice(tmp_path):
     read = read_choice(tmp_path / "rest.csv")
     assert read.correct[0] == 1
     (tmp_path / "empty.csv").write_text("\n".join([lines[0], lines[4]]))
-    with pytest.raises(UserError, match="question 0 with options"):
+    with pytest.raises(UserError, match="an option is empty in rows 1"):
         suites_from_files(EvaluateConfig(model=folder, choice=tmp_path / "empty.csv", images_root=folder))
 
 

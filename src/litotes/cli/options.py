@@ -21,8 +21,8 @@ def parse(name: str, kind: type, words: list[str]) -> Any:  # noqa: ANN401 (an i
     ``--batch-size 4``, ``--batch-size=4`` and ``--batch_size 4`` mean the same; a switch stands alone or with true or
     false. Paths are taken as they are written: an option of several is given once for each, commas belong to a name;
     numbers and words that are several stand in one value, with commas. ``--config FILE`` reads a TOML file of options,
-    several paths as a list; those given as words win. Errors: an unknown option (the nearest is named), a missing or
-    unfit value, an empty path, an option that is needed and not given.
+    several paths as a list; those given as words win. Errors: an unknown option (the nearest is named), one that is
+    given twice, a missing or unfit value, an empty path, an option that is needed and not given.
     """
     given = _pairs(name, kind, words)
     file = given.pop("config", None)
@@ -115,15 +115,25 @@ def _pairs(name: str, kind: type, words: list[str]) -> dict[str, Any]:
             if not rest or rest[0].startswith("--"):
                 raise UserError(got=f"{flag(field)} without a value", expected="a value", do=f"add it after {word}")
             value = rest.pop(0)
+        if field in found and field not in several:
+            raise UserError(
+                got=f"{flag(field)} {found[field]} and {flag(field)} {value}",
+                expected=f"{flag(field)} once",
+                do="leave out one of the two",
+            )
         found[field] = [*found.get(field, ()), value] if field in several else value
     return found
 
 
 def _from_file(path: Path, kind: type) -> dict[str, Any]:
     """Options of a settings file, written as on the command line."""
-    options = {key.replace("-", "_"): value for key, value in flatten(read_toml(path)).items()}
-    for field in options:
+    options: dict[str, Any] = {}
+    for key, value in flatten(read_toml(path)).items():
+        field = key.replace("-", "_")
         _require_option(field, kind, str(path))
+        if field in options:
+            raise UserError(got=f"{path}: {flag(field)} twice", expected="each option once", do="leave out one")
+        options[field] = value
     types_of = {field.name: field.type for field in fields(kind)}
     return {field: _as_written(field, types_of.get(field, str), value) for field, value in options.items()}
 

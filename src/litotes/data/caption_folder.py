@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from litotes.data.negbench import RetrievalCaptions
-from litotes.data.tables import is_blank, listed
+from litotes.data.tables import is_blank, listed, read_lines
 from litotes.errors import UserError
 
 PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
@@ -69,8 +69,4 @@ def _stem(path: str) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 ({error.reason})", "UTF-8", "save the file as UTF-8") from error
-    return [line for line in text.splitlines() if not is_blank(line)]
+    return [line for line in read_lines(path) if not is_blank(line)] if path.stat().st_size else []

@@ -64,7 +64,7 @@ def from_cc_neg(
     paths, captions, negatives = (column(table, *names) for names in (IMAGE, CAPTION, NEGATED))
     negated = tuple(_commas(negatives[i], remove_commas != "none") for i in chosen)
     positive = tuple(_commas(captions[i], remove_commas == "both") for i in chosen)
-    pictures = ImageFiles([paths[i] for i in chosen], images_root, allow_missing=allow_missing)
+    pictures = ImageFiles([paths[i] for i in chosen], images_root, allow_missing=allow_missing, table=table.path)
     return Quadruplets(pictures, positive, tuple(template_captions(positive, seed)), negated)
 
 

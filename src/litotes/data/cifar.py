@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from litotes.data.images import ArrayPictures
+from litotes.data.tables import read_lines
 from litotes.errors import UserError
 
 SIDE = 32
@@ -50,7 +51,7 @@ def read_cifar_test(folder: Path) -> Labelled:
         raise UserError(
             f"{folder} without {names_file}", "the names of the classes, one a line", "take it from the set"
         )
-    names = [line.strip() for line in (folder / names_file).read_text(encoding="utf-8").splitlines() if line.strip()]
+    names = [line.strip() for line in read_lines(folder / names_file) if line.strip()]
     content = np.fromfile(folder / file, dtype=np.uint8)
     if not len(content) or len(content) % (before + _PIXELS):
         raise UserError(

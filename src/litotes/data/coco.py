@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from litotes.data.karpathy import of_kind, sentences, test_split
-from litotes.data.tables import IMAGE, column, filled, read_table
+from litotes.data.rows import image_paths
+from litotes.data.tables import column, filled, read_table
 from litotes.errors import UserError
 
 _CaptionRow = tuple[str, int, int, str]
@@ -62,7 +63,7 @@ def _rows(image: dict[str, Any]) -> list[_CaptionRow]:
 def _of_table(path: Path) -> Iterator[_CaptionRow]:
     table = read_table(path)
     ids = [_ids(path, name, column(table, name)) for name in ("image_id", "caption_id")]
-    yield from zip(column(table, *IMAGE), *ids, filled(table, "caption"), strict=True)
+    yield from zip(image_paths(table), *ids, filled(table, "caption"), strict=True)
 
 
 def _ids(path: Path, name: str, cells: list[str]) -> list[int]:

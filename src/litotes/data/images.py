@@ -63,7 +63,8 @@ class ImageFiles(Pictures):
     ``paths``: as the table has them, with forward slashes; one file may stand several times. ``root``: the
     folder that relative paths start from (none: the current folder). ``strip_prefix``: the beginning to take
     off every path that has it, for tables written on another machine. ``allow_missing``: how many files may be missing;
-    their rows are for the caller to leave out (:class:`litotes.data.screening.Screening`).
+    their rows are for the caller to leave out (:class:`litotes.data.screening.Screening`). ``table``: where the paths
+    stand, for the messages.
 
     Files are opened when asked for and not kept. Errors: :class:`UserError` at construction when more files are
     missing (all of them counted, the first ten named) or some lie outside ``root``; on opening, when a file
@@ -72,8 +73,14 @@ class ImageFiles(Pictures):
     """
 
     def __init__(
-        self, paths: Sequence[str], root: str | Path | None = None, strip_prefix: str = "", allow_missing: int = 0
+        self,
+        paths: Sequence[str],
+        root: str | Path | None = None,
+        strip_prefix: str = "",
+        allow_missing: int = 0,
+        table: str | Path = "",
     ) -> None:
+        where = f"{table}: " if str(table) else ""
         self._names = [path.removeprefix(strip_prefix) for path in paths]
         self._root = Path(root) if root is not None else Path()
         if root is not None and not self._root.is_dir():
@@ -82,12 +89,12 @@ class ImageFiles(Pictures):
                 "a folder",
                 "name the folder that the table's paths start from",
             )
-        self._files = [_inside(self._root, name, bounded=root is not None) for name in self._names]
+        self._files = [_inside(self._root, name, bounded=root is not None, where=where) for name in self._names]
         self._digests: dict[str, str] = {}
         files = dict(zip(self._files, self._names, strict=True))
         missing = [name for file, name in files.items() if not os.path.lexists(file)]
         if len(missing) > allow_missing:
-            raise _missing(missing, len(files), self._root, allow_missing)
+            raise _missing(missing, len(files), self._root, allow_missing, where)
 
     def __len__(self) -> int:
         return len(self._files)
@@ -199,15 +206,15 @@ def reason_of(error: UserError, file: str | Path) -> str:
     return error.got.removeprefix(str(file)).removeprefix(" cannot be read as a picture").removeprefix(": ")
 
 
-def _inside(root: Path, name: str, bounded: bool) -> str:
+def _inside(root: Path, name: str, bounded: bool, where: str = "") -> str:
     """Join ``name`` to ``root``; the text of the paths decides, so linked folders stay usable."""
     if not name or "\0" in name:
-        raise UserError(f"image path {name!r}", "the path of a file", "fill the column of image paths")
+        raise UserError(f"{where}image path {name!r}", "the path of a file", "fill the column of image paths")
     base = os.path.normpath(root.absolute())
     file = os.path.normpath(os.path.join(base, name))  # noqa: PTH118 (pathlib keeps "..")
     if bounded and not file.startswith(base.rstrip(os.sep) + os.sep):
         raise UserError(
-            f"image path {name!r}, which is outside the image root {root}",
+            f"{where}image path {name!r}, which is outside the image root {root}",
             "paths below the root, which is the table's own folder where nothing else is said",
             "name a folder above all pictures as the image root (--images-root), or shorten the paths",
         )
@@ -229,11 +236,16 @@ def _why(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _missing(names: list[str], total: int, root: Path, allowed: int) -> UserError:
-    advice = (
-        "name the folder that the paths start from as the image root (--images-root); to leave out the rows of missing "
-        f"pictures, allow as many as are missing (--allow-missing {len(names)})"
-    )
+def _missing(names: list[str], total: int, root: Path, allowed: int, where: str) -> UserError:
+    advice = "name the folder that the paths start from as the image root (--images-root)"
+    if len(names) < total:
+        advice += (
+            f"; to leave out the rows of missing pictures, allow as many as are missing (--allow-missing {len(names)})"
+        )
+    elif "\\" in names[0]:
+        advice = "write the paths from the image root on (--images-root), with forward slashes"
+    else:
+        advice = f"all are missing, so that this is another folder than the paths start from: {advice}"
     parts = PurePosixPath(names[0]).parts
     for cut in range(1, len(parts)):
         tail = "/".join(parts[cut:])
@@ -242,7 +254,7 @@ def _missing(names: list[str], total: int, root: Path, allowed: int) -> UserErro
             advice = f"strip the prefix {prefix!r}: {tail} is there below the root"
             break
     return UserError(
-        f"{len(names)} of {total} pictures are missing below {root.absolute()}: {listed(names, _SHOWN)}",
+        f"{where}{len(names)} of {total} pictures are missing below {root.absolute()}: {listed(names, _SHOWN)}",
         f"at most {allowed} missing (--allow-missing)" if allowed else "every picture of the table as a file",
         advice,
     )

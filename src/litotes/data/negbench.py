@@ -5,11 +5,12 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from litotes.data.tables import CAPTION, IMAGE, Table, column, read_table, title_of
+from litotes.data.rows import image_paths
+from litotes.data.tables import CAPTION, Table, column, read_table, title_of
 from litotes.errors import UserError
 
 KNOWN = {
@@ -34,6 +35,7 @@ _STRING = r"""(?:'(?:[^'\\\n\r]|\\.)*+'|"(?:[^"\\\n\r]|\\.)*+")"""
 # A flat list of quoted strings and nothing else. What matches has no nesting, no names and no operators, so
 # reading it as a literal can neither run anything nor exhaust the interpreter.
 _LIST = re.compile(rf"\s*\[\s*(?:{_STRING}\s*(?:,\s*{_STRING}\s*)*+,?\s*)?+\]\s*", re.DOTALL)
+_OPTION = re.compile(r"caption_[0-9]+", re.IGNORECASE)
 _LOOKS_LIKE_LIST = re.compile(r"""\s*\[\s*['"\[\]]""")
 
 
@@ -73,9 +75,12 @@ def read_choice(path: str | Path) -> ChoiceQuestions:
     """Read a multiple-choice table.
 
     Columns, by name: image_path, correct_answer, caption_0, caption_1, ... (two or more), and
-    correct_answer_template (absent: every question is "untyped"). Captions are kept to the letter, blanks,
-    empty ones and "None" included. Errors: :class:`UserError` on missing columns and on answers that are no
-    position of an option, with their rows.
+    correct_answer_template (absent: every question is "untyped"). Captions are kept to the letter, outer blanks and
+    "None" included.
+
+    Errors: :class:`UserError` with the rows: missing columns, a number left out among those of the captions; answers
+    that are no position of an option; an option without text; a type that is empty; those of ``image_paths``. Two
+    options of one wording are taken: they tie, which the evaluation counts as wrong and tells.
     """
     table = read_table(path)
     titles: list[str] = []
@@ -83,6 +88,13 @@ def read_choice(path: str | Path) -> ChoiceQuestions:
         titles.append(title)
     if len(titles) < 2:
         raise UserError(str(table), "columns caption_0, caption_1, ...", "give a multiple-choice table")
+    further = [title for title in table.columns if _OPTION.fullmatch(title) and title not in titles]
+    if further:
+        raise UserError(
+            f"{table.path}: the columns {', '.join([*titles, *further])}",
+            f"caption_0, caption_1, ... without a gap; caption_{len(titles)} is missing",
+            "rename the columns",
+        )
     answers = column(table, "correct_answer")
     places = {form: i for i in range(len(titles)) for form in (str(i), f"{i}.0")}  # 1.0: a column once held gaps
     wrong = [i for i, answer in enumerate(answers, 1) if answer.strip() not in places]
@@ -92,13 +104,14 @@ def read_choice(path: str | Path) -> ChoiceQuestions:
             f"0 .. {len(titles) - 1} (row 1 is the first below the header)",
             "correct these rows",
         )
+    correct = [places[answer.strip()] for answer in answers]
+    options = [tuple(row[title] for title in titles) for row in table.rows]
     typed = title_of(table, "correct_answer_template") is not None
-    return ChoiceQuestions(
-        tuple(column(table, *IMAGE)),
-        tuple(tuple(row[title] for title in titles) for row in table.rows),
-        tuple(places[answer.strip()] for answer in answers),
-        tuple(column(table, "correct_answer_template") if typed else [UNTYPED] * len(answers)),
-    )
+    types = column(table, "correct_answer_template") if typed else [UNTYPED] * len(answers)
+    blank = [not all(text.strip() for text in texts) for texts in options]
+    _refuse_rows(table, "an option is empty", blank, f"{len(titles)} options with text in every row")
+    _refuse_rows(table, "correct_answer_template is empty", [not kind.strip() for kind in types], "a word in every row")
+    return ChoiceQuestions(tuple(image_paths(table)), tuple(options), tuple(correct), tuple(types))
 
 
 def read_retrieval(path: str | Path) -> RetrievalCaptions:
@@ -109,14 +122,15 @@ def read_retrieval(path: str | Path) -> RetrievalCaptions:
     title or text in place of captions always holds one caption a row. Rows of the same path belong to one
     picture. Captions are kept to the letter, the empty one included; nothing is ever evaluated.
 
-    Errors: :class:`UserError` with the numbers of the rows whose cell is not such a list, or is an empty one.
+    Errors: :class:`UserError` with the numbers of the rows whose cell is not such a list, or is an empty one; those of
+    ``image_paths``.
     """
     table = read_table(path)
     if title_of(table, "captions") is None:
         cells = [[text] for text in column(table, "captions", *CAPTION)]
     else:
         cells = _caption_cells(table, column(table, "captions"))
-    paths = column(table, *IMAGE)
+    paths = image_paths(table)
     return captions_of_rows((name, text) for name, cell in zip(paths, cells, strict=True) for text in cell)
 
 
@@ -191,6 +205,16 @@ def _caption_cells(table: Table, cells: list[str]) -> list[list[str]]:
             "write each cell as a JSON list of strings, or all of them as one caption a row",
         )
     return [texts for texts in lists if texts]
+
+
+def _refuse_rows(table: Table, what: str, faulty: Sequence[bool], wanted: str) -> None:
+    rows = [row for row, wrong in enumerate(faulty, start=1) if wrong]
+    if rows:
+        raise UserError(
+            f"{table.path}: {what} in rows {_listed(rows)}",
+            f"{wanted} (row 1 is the first below the header)",
+            "correct these rows, or leave them out",
+        )
 
 
 def _listed(rows: list[int]) -> str:

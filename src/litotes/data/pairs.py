@@ -86,7 +86,7 @@ def read_placed_pairs(
             do="fill these captions, or take them out of the table",
         )
     folder = root or path.absolute().parent
-    pictures = ImageFiles(table.image_paths, folder, allow_missing=screening.allow_missing)
+    pictures = ImageFiles(table.image_paths, folder, allow_missing=screening.allow_missing, table=path)
     left = screening.select(what, pictures, table.image_of_caption)
     owners = np.array(left.image_of_row, dtype=np.int64)
     return CaptionedPictures(left.pictures, tuple(left.of(table.captions)), owners), left.rows

@@ -96,7 +96,7 @@ def from_table(
     title = title_of(table, "objects")
     objects = tuple(_objects(table, i, row[title]) for i, row in enumerate(table.rows, 1)) if title else None
     folder = table.path.parent if root is None else root
-    pictures = ImageFiles(column(table, *IMAGE), folder, strip_prefix, allow_missing)
+    pictures = ImageFiles(column(table, *IMAGE), folder, strip_prefix, allow_missing, table.path)
     data = Quadruplets(pictures, tuple(captions), positives, tuple(negatives), objects)
     same = [i + 1 for i in data.contradictions()]
     if same:

@@ -160,7 +160,9 @@ class Screening:
             raise UserError(
                 got=f"{len(self._missing)} of {len(self._names)} pictures are missing: {self._examples()}",
                 expected=f"at most {self.allow_missing} in all tables together (--allow-missing)",
-                do="bring the files, or allow as many as are missing",
+                do="bring the files, or allow as many as are missing"
+                if len(self._missing) < len(self._names)
+                else "all are missing: name the folder that the paths start from (--images-root)",
             )
         broken = [path for path in paths if path in self._broken]
         if broken and self.on_broken == "stop":

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litotes.data.caption_folder import PICTURE_ENDINGS
-from litotes.data.tables import listed, read_json
+from litotes.data.tables import listed, read_json, read_lines
 from litotes.errors import UserError
 
 _WNID = re.compile(r"n\d{8}")
@@ -67,10 +67,12 @@ def read_class_names(path: Path) -> list[tuple[str, str]]:
         return _of_json(path)
     if not path.is_file():
         raise UserError(got=f"no file {path}", expected="a text file with one class name a line", do="check the path")
-    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").rstrip().splitlines()]
+    lines = [line.strip() for line in read_lines(path)]
+    while lines and not lines[-1]:
+        lines.pop()
     if not lines or not all(lines):
         raise UserError(
-            got=f"{path}: line {lines.index('') + 1} is empty" if lines else f"{path} is empty",
+            got=f"{path}: line {lines.index('') + 1} is empty" if lines else f"{path} holds blank lines only",
             expected="a class name in every line, since the line's number is that of the class",
             do="fill or remove the line",
         )

@@ -78,7 +78,8 @@ def coco_suite(path: Path, config: EvaluateConfig, screening: Screening) -> Judg
     read = read_coco_captions(path)
     judged = set(judgements.caption_ids)
     kept = [j for j, caption in enumerate(read.caption_ids) if caption in judged]
-    pictures = ImageFiles(read.image_paths, config.images_root or path.absolute().parent, config.strip_prefix)
+    root = config.images_root or path.absolute().parent
+    pictures = ImageFiles(read.image_paths, root, config.strip_prefix, table=path)
     _require_pairs(path, read, judgements, kept)
     left = screening.select("coco", pictures, [read.image_of_caption[j] for j in kept])
     if len(left.pictures) < len(pictures):

@@ -15,11 +15,12 @@ from litotes.data.negbench import (
     read_choice,
     read_retrieval,
 )
+from litotes.data.rows import image_paths
 from litotes.data.screening import Screening
-from litotes.data.tables import CAPTION, IMAGE, column, filled, is_blank, listed, read_table
+from litotes.data.tables import CAPTION, filled, is_blank, listed, read_lines, read_table
 from litotes.errors import UserError, together
 from litotes.evaluate.class_folders import class_folders
-from litotes.evaluate.classification import Classification
+from litotes.evaluate.classification import PLACES, Classification
 from litotes.evaluate.coco import coco_suite
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.foil_files import cc_neg_suite, negrefcocog_suite, sugarcrepe_suite, valse_suite
@@ -111,7 +112,9 @@ def retrieval_suite(path: Path, config: EvaluateConfig, screening: Screening, ne
             do="fill these captions, or take them out of the table",
         )
     name = "retrieval_neg" if negated else "retrieval"
-    left = screening.select(name, _pictures(captions.image_paths, path, config), captions.image_of_caption)
+    pictures = _pictures(captions.image_paths, path, config)
+    _refuse_two_spellings(path, pictures)
+    left = screening.select(name, pictures, captions.image_of_caption)
     return Retrieval(
         name=name,
         pictures=left.pictures,
@@ -148,11 +151,12 @@ def classification_suite(path: Path, config: EvaluateConfig, screening: Screenin
         templates = _templates(config.templates, FOLDER_TEMPLATES)
     else:
         table = read_table(path)
-        captions = filled(table, *CAPTION)
+        captions, paths = filled(table, *CAPTION), image_paths(table)
+        _refuse_two_classes(path, paths, captions)
         classnames = list(dict.fromkeys(captions))
         label = {name: i for i, name in enumerate(classnames)}
         labels = [label[caption] for caption in captions]
-        pictures = _pictures(column(table, *IMAGE), path, config)
+        pictures = _pictures(paths, path, config)
         templates = _templates(config.templates, TABLE_TEMPLATES)
     left = screening.select("classification", pictures, range(len(pictures)))
     return Classification("classification", left.pictures, left.of(labels), classnames, templates)
@@ -161,7 +165,7 @@ def classification_suite(path: Path, config: EvaluateConfig, screening: Screenin
 def _pictures(paths: Sequence[str], table: Path, config: EvaluateConfig) -> ImageFiles:
     own = table if table.is_dir() else table.absolute().parent
     root = own if table.is_dir() else config.images_root or own
-    return ImageFiles(paths, root, config.strip_prefix, config.allow_missing)
+    return ImageFiles(paths, root, config.strip_prefix, config.allow_missing, table)
 
 
 def _option_types(questions: ChoiceQuestions) -> list[tuple[str, ...]] | None:
@@ -179,4 +183,39 @@ def _templates(path: Path | None, default: tuple[str, ...]) -> tuple[str, ...]:
         return default
     if not path.is_file():
         raise UserError(got=f"no file {path}", expected="a text file with one prompt a line", do="check the path")
-    return tuple(line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip())
+    found = [(number, line.strip()) for number, line in enumerate(read_lines(path), start=1) if line.strip()]
+    for number, line in found or [(1, "")]:
+        if not any(place in line for place in PLACES):
+            raise UserError(
+                got=f"{path}, line {number}: {line!r}",
+                expected="prompts, one a line, each with {c} or {} where the class name goes",
+                do='write for instance "a photo of a {c}."',
+            )
+    return tuple(line for _, line in found)
+
+
+def _refuse_two_classes(path: Path, paths: Sequence[str], classes: Sequence[str]) -> None:
+    """Refuse a picture that stands in two rows: it would count twice, or for two classes."""
+    first: dict[str, int] = {}
+    for row, (name, own) in enumerate(zip(paths, classes, strict=True), start=1):
+        known = first.setdefault(name, row)
+        if known != row:
+            other = classes[known - 1]
+            raise UserError(
+                got=f"{path}: {name} in row {known} ({other!r}) and in row {row} ({own!r})",
+                expected="each picture once, with its one class (row 1 is the first below the header)",
+                do="remove one of the rows; pictures with several captions are for --retrieval",
+            )
+
+
+def _refuse_two_spellings(path: Path, pictures: ImageFiles) -> None:
+    """Refuse one picture under two names: it would be two in the gallery, of which none can be told from the other."""
+    first: dict[Path, int] = {}
+    for i in range(len(pictures)):
+        known = first.setdefault(pictures.path(i), i)
+        if known != i:
+            raise UserError(
+                got=f"{path}: the picture {pictures.name(known)} also as {pictures.name(i)}",
+                expected="one way to write the path of a picture, so that its captions belong together",
+                do="write both paths alike",
+            )

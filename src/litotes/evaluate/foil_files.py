@@ -91,7 +91,7 @@ def _foils(
 def _left(name: str, paths: Sequence[str], path: Path, config: EvaluateConfig, screening: Screening) -> Selection:
     """Each picture once, and the items whose picture can be used."""
     places = {image: i for i, image in enumerate(dict.fromkeys(paths))}
-    pictures = ImageFiles(list(places), _root(path, config), config.strip_prefix, config.allow_missing)
+    pictures = ImageFiles(list(places), _root(path, config), config.strip_prefix, config.allow_missing, path)
     return screening.select(name, pictures, [places[image] for image in paths])
 
 

@@ -50,7 +50,7 @@ def protocol_suite(name: str, path: Path, config: EvaluateConfig, screening: Scr
     read, notes = protocol.read(path)
     left = screening.select(
         name,
-        ImageFiles(read.image_paths, _root(path, read, config), config.strip_prefix, config.allow_missing),
+        ImageFiles(read.image_paths, _root(path, read, config), config.strip_prefix, config.allow_missing, path),
         read.image_of_caption,
     )
     suite = Retrieval(name, left.pictures, left.of(read.captions), left.image_of_row, config.ks)

@@ -6,6 +6,7 @@ from typing import Any, final
 
 from litotes.data.images import Pictures
 from litotes.data.tables import is_blank
+from litotes.errors import UserError
 from litotes.evaluate.answers import searches
 from litotes.evaluate.counts import Source, told_of
 from litotes.evaluate.features import Encoder
@@ -58,7 +59,10 @@ class Retrieval(Suite):
     def __post_init__(self) -> None:
         require_parallel(self.name, captions=len(self.captions), pictures_of_captions=len(self.image_of_caption))
         require_in_range(self.name, "picture", self.image_of_caption, len(self.pictures))
-        check_ks(self.ks, len(self.pictures), len(self.captions))
+        try:
+            check_ks(self.ks, len(self.pictures), len(self.captions))
+        except UserError as fault:
+            raise UserError(f"{self.name}: {fault.got}", fault.expected, fault.do) from None
 
     def identity(self) -> Identity:
         """Rows of picture and caption, as NegBench's files are recognised."""
