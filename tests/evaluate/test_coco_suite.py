@@ -10,13 +10,16 @@ from evaluate_fakes import FakeEncoder, constant_encoder
 from PIL import Image
 from rich.console import Console
 
+from litotes.cli import main
 from litotes.data.judgements import read_coco_judgements
 from litotes.errors import UserError
 from litotes.evaluate.command import evaluate_command, run
+from litotes.evaluate.compare import differences
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
 from litotes.evaluate.judged import judge_features
 from litotes.evaluate.results import flat_metrics
+from litotes.evaluate.rows import value_at
 from litotes.evaluate.sections import sections
 from litotes.evaluate.suite import run_suites
 from tiny import tiny_model
@@ -69,9 +72,11 @@ def test_the_published_json_and_a_table_ask_the_same(coco):
     for key in ("coco_5k", "coco_1k", "rsum", "cxc", "eccv"):
         assert found[key] == expected[key]
     assert (found["task"], found["n_images"], found["n_texts"]) == ("judged_retrieval", 10, 20)
-    assert found["notes"] == ["captions that nobody judged, left out: 1"]
+    note = "not COCO, Karpathy's test set as published: 10 pictures, 20 captions here, 5,000 pictures, 25,000 captions"
+    assert found["notes"] == ["captions that nobody judged, left out: 1", f"{note} there"]
+    assert found["file"] == "yours"
     by_table = result_of(folder, "captions.csv", encoder)
-    assert by_table["notes"] == []
+    assert by_table["notes"] == found["notes"][1:]
     for key in ("coco_5k", "coco_1k", "rsum", "cxc", "eccv", "split_sha256"):
         assert by_table[key] == found[key]
     names = flat_metrics("set", {"coco": found})
@@ -99,12 +104,110 @@ def test_the_command_measures_a_model(coco):
     assert all(row.cells[0].text != "–" for row in section.rows)
 
 
-def test_the_command_says_that_no_single_answers_are_kept(coco):
+def test_every_query_keeps_what_each_judge_found(coco):
+    folder, images, captions = coco
+    encoder = encoder_of(images)
+    said = {}
+    result = run_suites(encoder, suites_from_files(config(folder)), said)["coco"]
+    answers = said["coco"]
+    judged = read_coco_judgements(folder / "judged")
+    assert "answers" not in result
+    assert [a.asked["id"] for a in answers] == [*images, *captions]
+    assert [a.asked["way"] for a in answers] == ["i2t"] * 10 + ["t2i"] * 20
+    assert answers[10].asked == {
+        "way": "t2i", "item": 0, "picture": f"val2014/{images[0]:06d}.png", "id": captions[0],
+        "texts": [text_of(images[0], 0)], "fold": 0,
+    }  # fmt: skip
+    for way, part in (("i2t", answers[:10]), ("t2i", answers[10:])):
+        known = {name: [a.given[name] for a in part if name in a.given] for name in
+                 ("rank", "rank_1k", "rank_cxc", "rank_eccv", "map_at_r", "r_precision")}  # fmt: skip
+        assert [len(values) for values in known.values()] == [
+            len(part), len(part), len(getattr(judged.cxc, way)), *[len(getattr(judged.eccv, way))] * 3
+        ]  # fmt: skip
+        for k in KS:
+            for key, name in (("coco_5k", "rank"), ("cxc", "rank_cxc")):
+                assert np.mean([rank <= k for rank in known[name]]) == pytest.approx(result[key][way][str(k)])
+            folds = [np.mean([a.given["rank_1k"] <= k for a in part if a.asked["fold"] == n]) for n in range(5)]
+            assert np.mean(folds) == pytest.approx(result["coco_1k"][way][str(k)])
+        assert np.mean([rank == 1 for rank in known["rank_eccv"]]) == pytest.approx(result["eccv"][way]["r1"])
+        for key in ("map_at_r", "r_precision"):
+            assert np.mean(known[key]) == pytest.approx(result["eccv"][way][key])
+
+
+def by_loops(answers, path, ks=KS):
+    """A measure from single answers by a plain mean, whatever pictures stand how often among them."""
+    judge, way, key = path if path != ("rsum",) else ("", "", "")
+    if path == ("rsum",):
+        return 100 * sum(by_loops(answers, ("coco_1k", w, str(k))) for w in ("i2t", "t2i") for k in ks)
+    own = [a for a in answers if a.asked["way"] == way]
+    if judge == "coco_1k":
+        parts = [[a for a in own if a.asked["fold"] == n] for n in range(5)]
+        return np.mean([np.mean([a.given["rank_1k"] <= int(key) for a in part]) for part in parts])
+    name = {"coco_5k": "rank", "cxc": "rank_cxc", "eccv": "rank_eccv" if key == "r1" else key}[judge]
+    values = [a.given[name] for a in own if name in a.given]
+    if key in ("map_at_r", "r_precision"):
+        return np.mean(values)
+    return np.mean([value <= (1 if key == "r1" else int(key)) for value in values])
+
+
+def test_two_models_are_compared_in_every_measure_of_the_judges(coco):
     folder, images, _ = coco
-    tiny_model(folder / "model", [text_of(image, n) for image in images for n in (0, 1)])
-    text = io.StringIO()
-    evaluate_command(config(folder, output=folder / "out.json"), Console(file=text, width=130))
-    assert text.getvalue().endswith("out.answers.jsonl (none are kept of coco)\n")
+    suites = suites_from_files(config(folder))
+    said = [{}, {}]
+    first = run_suites(encoder_of(images), suites, said[0])
+    other = encoder_of(images)
+    other.texts = {text: 0.3 * row + 0.7 * other.images[f"val2014/{int(text.split()[-1]):06d}.png"]
+                   for text, row in other.texts.items()}  # fmt: skip
+    second = run_suites(other, suites, said[1])
+    found = differences(said[0], said[1], first)["coco"]
+    [section] = sections({"a": {"suites": first}, "b": {"suites": second}}, {"b": {"coco": found}})
+    assert {part.path for part in found} == {row.path for row in section.rows}
+    for part in found:
+        before, after = (by_loops(answers["coco"], part.path) for answers in said)
+        assert (part.before, part.after) == (pytest.approx(before), pytest.approx(after))
+        assert part.before == pytest.approx(value_at(first["coco"], part.path))
+        assert part.after == pytest.approx(value_at(second["coco"], part.path))
+        assert part.low <= part.after - part.before <= part.high
+    # the interval of a plain share against one drawn by hand
+    part = next(part for part in found if part.path == ("coco_5k", "t2i", "1"))
+    hits = [np.array([a.given["rank"] <= 1 for a in answers["coco"][10:]]).astype(float) for answers in said]
+    change = np.array([(hits[1] - hits[0])[np.array([a.asked["picture"] for a in said[0]["coco"][10:]]) == name].sum()
+                       for name in {a.asked["picture"] for a in said[0]["coco"]}])  # fmt: skip
+    drawn = change[np.random.default_rng(1).integers(0, 10, (20_000, 10))].sum(axis=1) / 20
+    assert (part.low, part.high) == (pytest.approx(np.quantile(drawn, 0.025), abs=0.051),
+                                     pytest.approx(np.quantile(drawn, 0.975), abs=0.051))  # fmt: skip
+    assert (part.n, part.p) == (20, None)
+
+
+def test_a_right_caption_that_is_nowhere_has_no_rank(coco):
+    folder, images, _ = coco
+    judged = {str(images[1]): [99999]}
+    (folder / "judged" / "eccv_image_to_caption.json").write_text(json.dumps(judged))
+    said = {}
+    run_suites(encoder_of(images), suites_from_files(config(folder)), said)
+    given = said["coco"][1].given
+    assert (given["rank_eccv"], given["map_at_r"]) == (None, 0.0)
+    assert [part for part in differences(said, said, {"coco": {"task": "judged_retrieval", **EMPTY}})["coco"]]
+
+
+EMPTY = {key: {"i2t": {"1": 0.0}, "t2i": {"1": 0.0}} for key in ("coco_5k", "coco_1k", "cxc")}
+
+
+def test_the_command_keeps_the_answers_and_the_report_reads_them(coco, capsys, monkeypatch):
+    folder, images, _ = coco
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "150")
+    texts = [text_of(image, n) for image in images for n in (0, 1)]
+    for seed, name in enumerate(("one", "two")):
+        tiny_model(folder / name, texts, seed=seed)
+        evaluate_command(
+            config(folder, model=folder / name, output=folder / f"{name}.json"), Console(file=io.StringIO())
+        )
+    lines = (folder / "one.answers.jsonl").read_text().splitlines()
+    assert len(lines) == 30 and {"rank", "rank_1k"} <= json.loads(lines[0])["base"].keys()
+    assert main(["report", "--results", "one.json", "--results", "two.json", "--output", "page.html"]) == 0
+    shown = capsys.readouterr().out
+    assert "COCO 1K: rSum: " in shown and "95 % interval" in shown and "not compared" not in shown
 
 
 def test_every_picture_must_be_there(coco):

@@ -1,22 +1,27 @@
 """Retrieval on COCO's test set of Karpathy by all its judges: 5K, 1K in five folds with RSUM, CxC, ECCV Caption."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from litotes.data.coco import CocoCaptions, read_coco_captions
 from litotes.data.images import ImageFiles, Pictures
 from litotes.data.judgements import CocoJudgements, read_coco_judgements
 from litotes.data.screening import Screening
 from litotes.errors import UserError
+from litotes.evaluate.answers import Answer
 from litotes.evaluate.config import EvaluateConfig
+from litotes.evaluate.counts import by_counts
 from litotes.evaluate.features import Encoder
-from litotes.evaluate.judged import judge_features, require_all, require_folds
+from litotes.evaluate.judged import WAYS, Singles, judge_features, require_all, require_folds
 from litotes.evaluate.suite import Identity, Result, Suite, base_name, sha256_of_rows
+from litotes.metrics.graded import UNFOUND
 from litotes.models.pair_scores import PairScorer
 from litotes.models.pair_stream import StreamedLogits
+
+_TEST_SET = {"pictures": 5_000, "captions": 25_000}
 
 
 @final
@@ -28,7 +33,10 @@ class JudgedRetrieval(Suite):
     ``judgements`` name and no other. Score: the encoder's own, or the logit of ``scorer`` where one is given; ties
     stand against the model. ``run`` gives the keys of
     ``judge_features``: ``coco_5k``, ``coco_1k`` (the mean of five folds), ``rsum`` of the latter in percent, ``cxc``
-    and ``eccv``, ``ties`` of the 5K searches, by direction; and ``notes``, what must be known of the input.
+    and ``eccv``, ``ties`` of the 5K searches, by direction; ``file`` and ``notes``, what must be known of the input;
+    and ``answers``, a query each: asked with its ``fold``, given ``rank`` (COCO 5K), ``rank_1k``, and where its judges
+    know it ``rank_cxc``, ``rank_eccv``, ``map_at_r`` and ``r_precision``. A rank is that of the best right item, None
+    where none is there.
 
     Errors: ids that are not those of the judgements, a K above a fold.
     """
@@ -64,8 +72,48 @@ class JudgedRetrieval(Suite):
         """Every judge's measure; see the class."""
         images, texts = encoder.encode_images(self.pictures), encoder.encode_texts(self.captions)
         similarity = encoder.similarity if self.scorer is None else StreamedLogits(self.scorer)
-        found = judge_features(images, texts, self.image_ids, self.caption_ids, self.judgements, self.ks, similarity)
-        return {**found, "notes": list(self.notes)}
+        singles: Singles = {way: {} for way in WAYS}
+        found = judge_features(
+            images, texts, self.image_ids, self.caption_ids, self.judgements, self.ks, similarity, singles
+        )
+        source = by_counts("COCO, Karpathy's test set", _TEST_SET, self._counts())
+        notes = [*self.notes, *source.notes]
+        return {**found, "file": source.file, "notes": notes, "answers": self._answers(singles)}
+
+    def _counts(self) -> dict[str, int]:
+        return {"pictures": len(self.pictures), "captions": len(self.captions)}
+
+    def _answers(self, singles: Singles) -> list[Answer]:
+        """Of each picture, then of each caption, what was found for it; ranks that there are not are left out."""
+        owner = self.judgements.original.t2i
+        fold_of_image, fold_of_caption = self.judgements.fold_of_image, self.judgements.fold_of_caption
+        place = {image: item for item, image in enumerate(self.image_ids)}
+        said = []
+        for item, image in enumerate(self.image_ids):
+            asked: dict[str, Any] = {"way": "i2t", "item": item, "picture": self.pictures.name(item), "id": image}
+            asked["fold"] = fold_of_image[image]
+            said.append(_answer(asked, singles["i2t"][image]))
+        for item, (caption, text) in enumerate(zip(self.caption_ids, self.captions, strict=True)):
+            picture = self.pictures.name(place[owner[caption][0]])
+            asked = {"way": "t2i", "item": item, "picture": picture, "id": caption, "texts": [text]}
+            asked["fold"] = fold_of_caption[caption]
+            said.append(_answer(asked, singles["t2i"][caption]))
+        return said
+
+
+_GIVEN = {
+    "original": "rank",
+    "fold": "rank_1k",
+    "cxc": "rank_cxc",
+    "eccv": "rank_eccv",
+    "map_at_r": "map_at_r",
+    "r_precision": "r_precision",
+}
+
+
+def _answer(asked: dict[str, Any], found: Mapping[str, Any]) -> Answer:
+    given = {name: None if found[key] == UNFOUND else found[key] for key, name in _GIVEN.items() if key in found}
+    return Answer(asked, given)
 
 
 def coco_suite(path: Path, config: EvaluateConfig, screening: Screening) -> JudgedRetrieval:

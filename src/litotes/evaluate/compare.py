@@ -12,6 +12,7 @@ from litotes.metrics.paired import bootstrap_difference, bootstrap_interval, mcn
 
 LEVEL = 0.05
 """Probability below which chance is no explanation."""
+_WAYS = ("i2t", "t2i")
 SEED = 0
 """Of all bootstrap draws of this module."""
 
@@ -56,9 +57,10 @@ def differences(
 
     ``results``: of either model, for the measures that were asked.
 
-    Shares of right answers: McNemar's exact test over the questions, and a paired bootstrap. Recall and rSum, and means
-    of several groups: a paired bootstrap. All draws (10,000, ``SEED``) are of pictures, each with all that was asked of
-    it, since questions about one picture are not independent of each other; McNemar's test takes them as if they were.
+    Shares of right answers: McNemar's exact test over the questions, and a paired bootstrap. Recall and rSum, means of
+    several groups, and what COCO's judges say: a paired bootstrap. All draws (10,000, ``SEED``) are of pictures, each
+    with all that was asked of it, since questions about one picture are not independent of each other; McNemar's test
+    takes them as if they were.
 
     Errors: the answers are not to the same questions.
     """
@@ -151,6 +153,79 @@ def _retrieval(first: Sequence[Answer], second: Sequence[Answer], result: Mappin
     yield Difference(("rsum",), len(first), before, after, *interval)
 
 
+def _judged(first: Sequence[Answer], second: Sequence[Answer], result: Mapping[str, Any]) -> Iterator[Difference]:
+    picture = _numbers(first)
+    way = np.array([answer.asked["way"] for answer in first])
+    fold = np.array([answer.asked["fold"] for answer in first])
+    asked = {name: way == name for name in _WAYS}
+    in_fold = {name: [asked[name] & (fold == number) for number in np.unique(fold)] for name in _WAYS}
+    ranks = {name: [_given(said, name) for said in (first, second)] for name in ("rank", "rank_1k", "rank_cxc")}
+
+    def recalls(key: str, name: str, groups: Mapping[str, Sequence[np.ndarray]]) -> Iterator[Difference]:
+        for direction in _WAYS:
+            for k in result[key][direction]:
+                before, after = ((rank <= int(k)).astype(float) for rank in ranks[name])
+                yield _mean_difference((key, direction, k), before, after, groups[direction], picture)
+
+    yield from recalls("coco_5k", "rank", {name: [rows] for name, rows in asked.items()})
+    folds = list(recalls("coco_1k", "rank_1k", in_fold))
+    yield from folds
+    judged = {name: [rows & ~np.isnan(ranks["rank_cxc"][0])] for name, rows in asked.items()}
+    yield from recalls("cxc", "rank_cxc", judged)
+    for key, name in (("map_at_r", "map_at_r"), ("r_precision", "r_precision"), ("r1", "rank_eccv")):
+        before, after = (_given(said, name) for said in (first, second))
+        known = ~np.isnan(before)
+        if key == "r1":
+            before, after = ((rank <= 1).astype(float) for rank in (before, after))
+        for direction, rows in asked.items():
+            yield _mean_difference(("eccv", direction, key), before, after, [rows & known], picture)
+    yield _sum_of_folds(folds, ranks["rank_1k"], in_fold, picture, list(map(int, result["coco_1k"]["i2t"])))
+
+
+def _given(said: Sequence[Answer], name: str) -> np.ndarray:
+    """A number of every answer: infinite for a rank that there is not, NaN where nothing of the kind was asked."""
+    numbers = (answer.given.get(name, math.nan) for answer in said)
+    return np.array([math.inf if number is None else number for number in numbers])
+
+
+def _mean_difference(
+    path: tuple[str, ...], before: np.ndarray, after: np.ndarray, groups: Sequence[np.ndarray], picture: np.ndarray
+) -> Difference:
+    """Of the mean over groups of queries of their mean values."""
+    inside = np.stack(groups, axis=1).astype(float)
+    asked = inside.any(axis=1)
+    change = np.where(asked, after, 0.0) - np.where(asked, before, 0.0)
+    rows = sums_of_groups(np.concatenate([change[:, None] * inside, inside], axis=1), picture)
+    interval = bootstrap_interval(rows, _mean_of_ratios, seed=SEED)
+    first, second = (float(np.mean([values[group].mean() for group in groups])) for values in (before, after))
+    return Difference(path, int(inside.sum()), first, second, *interval)
+
+
+def _sum_of_folds(
+    folds: Sequence[Difference],
+    ranks: Sequence[np.ndarray],
+    in_fold: Mapping[str, Sequence[np.ndarray]],
+    picture: np.ndarray,
+    ks: Sequence[int],
+) -> Difference:
+    """RSum of the means over the folds, both ways."""
+    first, second = ranks
+    changes = [(second <= k).astype(float) - (first <= k) for k in ks]
+    parts = [np.stack(groups, axis=1).astype(float) for groups in in_fold.values()]
+    columns = [change[:, None] * inside for inside in parts for change in changes]
+    rows = sums_of_groups(np.concatenate([*columns, *parts], axis=1), picture)
+    n_folds = parts[0].shape[1]
+
+    def rsum(sums: np.ndarray) -> np.ndarray:
+        change, count = np.split(sums, [len(columns) * n_folds], axis=1)
+        own = np.maximum(count.reshape(-1, len(parts), 1, n_folds), 1)
+        return 100 * (change.reshape(-1, len(parts), len(ks), n_folds) / own).mean(axis=3).sum(axis=(1, 2))
+
+    interval = bootstrap_interval(rows, rsum, seed=SEED)
+    before, after = (100 * sum(getattr(part, side) for part in folds) for side in ("before", "after"))
+    return Difference(("rsum",), len(first), before, after, *interval)
+
+
 class _Pair:
     """Right and wrong answers of both models to the same questions."""
 
@@ -210,5 +285,6 @@ _BY_TASK: Mapping[str, Callable[[Sequence[Answer], Sequence[Answer], Mapping[str
     "pairs": _pairs,
     "foils": _foils,
     "zeroshot_retrieval": _retrieval,
+    "judged_retrieval": _judged,
     "zeroshot_classification": _classification,
 }

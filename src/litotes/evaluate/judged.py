@@ -14,9 +14,11 @@ from litotes.errors import UserError
 from litotes.metrics.graded import (
     UNFOUND,
     PositiveRanks,
+    average_precision_at_r,
     first_ranks,
     graded_scores,
     number_of_positives,
+    r_precision,
     recall,
 )
 from litotes.metrics.ranked_lists import Listed, inside_parts, positive_ranks, ranked_lists
@@ -27,6 +29,9 @@ from litotes.metrics.streaming import Parts, Scores, Streamed, at_or_above, behi
 WAYS = ("i2t", "t2i")
 _OTHER = {"i2t": "t2i", "t2i": "i2t"}
 ByWay = dict[str, dict[str, float]]
+Singles = dict[str, dict[int, dict[str, Any]]]
+"""By way and query: ranks of the best right item, from 1 (``original``, ``fold``, ``cxc``, ``eccv``; ``UNFOUND`` where
+none is there), ``map_at_r`` and ``r_precision``; of those judges that know the query."""
 # Name of the judge, way, and whether each query has the items of its fold alone -> ranks of all right items.
 Find = Callable[[str, str, bool], PositiveRanks]
 _NAMES = {"original": "COCO 5K", "cxc": "CxC", "eccv": "ECCV"}
@@ -105,6 +110,7 @@ def judge_features(
     judgements: CocoJudgements,
     ks: Sequence[int] = (1, 5, 10),
     similarity: Streamed = COSINE,
+    singles: Singles | None = None,
 ) -> Judged:
     """Every measure from embeddings by ``similarity`` (of embeddings, or a model of pairs: ``models.pair_stream``).
 
@@ -112,6 +118,8 @@ def judge_features(
 
     ``images`` [images, d] and ``texts`` [texts, e]: embeddings in the order of ``image_ids`` and ``caption_ids``, which
     are all those of ``judgements`` in any order. Neither scores nor lists are ever held as a whole.
+
+    ``singles``: takes, by way and query, what was found for it, for a caller that wants to keep it.
 
     A right item behind all its equals that are not right is at the lowest place that a sort could give it; without
     ties the values are those of ``judge_lists`` on full lists. A caption that another image also has ties with it.
@@ -123,7 +131,24 @@ def judge_features(
     rows = images[_numbers(image_ids).of(judgements.image_ids)], texts[_numbers(caption_ids).of(judgements.caption_ids)]
     counts = _Counts(similarity.scores(*rows), judgements)
     ties = {way: len(tied_queries(*counts.of("original", way))) for way in WAYS}
-    return _all_measures(counts.ranks, judgements, ks) | {"ties": ties, "notes": []}
+    find = counts.ranks if singles is None else _keeping(counts.ranks, judgements, singles)
+    return _all_measures(find, judgements, ks) | {"ties": ties, "notes": []}
+
+
+def _keeping(find: Find, judgements: CocoJudgements, singles: Singles) -> Find:
+    """The same ranks; what each query got goes to ``singles`` besides."""
+
+    def kept(judge: str, way: str, inside: bool) -> PositiveRanks:
+        found = find(judge, way, inside)
+        columns = {"fold" if inside else judge: first_ranks(found)}
+        if judge == "eccv":
+            columns |= {"map_at_r": average_precision_at_r(found), "r_precision": r_precision(found)}
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        for query, values in zip(getattr(getattr(judgements, judge), way), rows, strict=True):
+            singles[way].setdefault(query, {}).update(zip(columns, values, strict=True))
+        return found
+
+    return kept
 
 
 class _Counts:

@@ -9,7 +9,7 @@ from litotes.errors import UserError
 from litotes.evaluate.answers import Answer, Answers, read_answers, write_answers
 from litotes.evaluate.compare import Difference, Differences, differences
 from litotes.evaluate.reading import Found
-from litotes.evaluate.rows import Record, value_at
+from litotes.evaluate.rows import Record, keys_at, value_at
 
 
 class Kept(NamedTuple):
@@ -102,14 +102,15 @@ def keep_answers(
 def _is_of_suite(said: Sequence[Answer], result: Record | None) -> bool:
     """Whether answers have what the comparison of their suite's task needs."""
     task = "" if result is None else str(result["task"])
-    searched = task == "zeroshot_retrieval"
-    field = {"mcq": "type", "foils": "groups", "pairs": "groups"}.get(task)
+    searched = task in ("zeroshot_retrieval", "judged_retrieval")
+    field = {"mcq": "type", "foils": "groups", "pairs": "groups", "judged_retrieval": "fold"}.get(task)
     return all(("rank" in one.given) is searched and (field is None or field in one.asked) for one in said)
 
 
 def _is_shared(part: Difference, before: Record, after: Record) -> bool:
     """Whether both results have the measure; their rSum is one only where it is a sum of the same recalls."""
-    if part.path == ("rsum",) and before["i2t"].keys() != after["i2t"].keys():
+    summed = ("coco_1k", "i2t") if "coco_1k" in before else ("i2t",)
+    if part.path == ("rsum",) and keys_at(before, summed) != keys_at(after, summed):
         return False
     return value_at(before, part.path) is not None and value_at(after, part.path) is not None
 
