@@ -341,7 +341,7 @@ def test_bad_data_is_refused_before_the_model_is_loaded(backbone, pairs, model, 
     rows, lists = rows_of(pairs), [(path, repr([text])) for path, text in rows_of(pairs)]
     one = ("filepath", "caption")
     mistakes = {
-        "fill the column of image paths": ([*rows, ("", "a ball")], one),
+        "the path of a picture in every row": ([*rows, ("", "a ball")], one),
         "captions '[]' in rows 18": ([*lists[1:], (rows[0][0], "[]")], ("filepath", "captions")),
         "1 captions without words": ([*rows[1:], (rows[0][0], " ")], one),
         "12 pairs of which every caption is right for every picture": ([(path, "a ball") for path, _ in rows], one),

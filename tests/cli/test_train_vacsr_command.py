@@ -87,7 +87,8 @@ def figures(folder):
 
 
 def settings(*line):
-    return parse("train vacsr", Settings, ["--model", "m", "--train-data", "t.csv", "--output", "o", *line])
+    data = [] if "--train-data" in line else ["--train-data", "t.csv"]
+    return parse("train vacsr", Settings, ["--model", "m", "--output", "o", *data, *line])
 
 
 def test_a_run_leaves_an_adapter_a_journal_and_a_report_that_agree(train, model, tmp_path, capsys):

@@ -129,7 +129,8 @@ def test_a_fork_has_processes_of_its_own():
 
 
 SCRIPT = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores it, and so would this
 from functools import partial
 from PIL import Image
 from litotes.backbones.square import paper_square, stacked

@@ -6,6 +6,7 @@ import torch
 from litotes.errors import UserError
 from litotes.evaluate.answers import Answer, answers_path, choices, read_answers, searches, write_answers
 
+ASKED = {"item": 0, "picture": "a.png", "right": 0}
 # right, wrong, right tied with a later one, two wrong ones tied
 SCORES = [[0.3, 0.1, 0.2], [0.3, 0.1, 0.2], [0.3, 0.3, 0.2], [0.1, 0.3, 0.3]]
 
@@ -36,7 +37,7 @@ def test_a_picture_without_captions_is_no_query():
 @pytest.fixture
 def written(tmp_path):
     models = {
-        name: {"mcq": [Answer({"item": 0, "texts": ["a\u2028b\nc", "ü"]}, {"chosen": chosen})]}
+        name: {"mcq": [Answer({**ASKED, "texts": ["a\u2028b\nc", "ü"]}, {"scores": [0.5, 0.25], "chosen": chosen})]}
         for name, chosen in (("base", 1), ("adapted", 0))
     }
     return tmp_path / "r.json", models, write_answers(tmp_path / "r.json", models)
@@ -48,8 +49,8 @@ def test_answers_are_read_as_they_were_written(written, tmp_path):
     assert told["lines"] == 1
     assert {name: read_answers(tmp_path, told, name) for name in models} == models
     (line,) = (tmp_path / told["file"]).read_text().splitlines()[:1]
-    assert json.loads((tmp_path / told["file"]).read_text())["base"] == {"chosen": 1}
-    assert line.startswith('{"suite": "mcq", "item": 0, "texts": ["a')
+    assert json.loads((tmp_path / told["file"]).read_text())["base"] == {"scores": [0.5, 0.25], "chosen": 1}
+    assert line.startswith('{"suite": "mcq", "item": 0, "picture": "a.png", "right": 0, "texts": ["a')
 
 
 def test_answers_of_another_run_are_refused(written, tmp_path):
