@@ -226,3 +226,12 @@ def test_a_tokens_own_id_is_found_and_a_missing_one_refused(tokenizer):
     assert tokenizer.id_of("M") not in content(tokenizer(["M MM mM"])[0], tokenizer)  # captions are lower-cased
     with pytest.raises(UserError, match="no token 'no such token'"):
         tokenizer.id_of("no such token")
+
+
+def test_cut_merges_are_refused(tmp_path):
+    train_tokenizer(CAPTIONS, 560, tmp_path)
+    lines = (tmp_path / "merges.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "merges.txt").write_text("".join(lines[:-2]), encoding="utf-8")
+    with pytest.raises(UserError, match=r"2 pieces in the vocabulary of .* that no merge makes") as error:
+        TextTokenizer(tmp_path, 9)
+    assert "both together" in error.value.do

@@ -109,6 +109,14 @@ def test_the_words_say_whether_the_asked_auroc_is_reached(with_it, without, said
     assert "says the opposite of the claim" in text
 
 
+def test_nothing_is_concluded_from_a_model_that_did_not_learn():
+    frozen = {key: value for key, value in fake("cosine", 0.2, 0, 0.4).items() if key != "noise"}
+    text = " ".join(lead([fake("vacsr", 0.2, 0, 0.1, 0.96), frozen], LABELS))
+    assert "it is not trained enough for its σ to say anything" in text
+    assert "AUROC" not in text
+    assert "claim" not in text
+
+
 def test_a_table_has_mean_and_spread_of_the_seeds():
     rows = [fake("vacsr", 0.2, seed, quality) for seed, quality in ((0, 0.2), (1, 0.3))]
     table = tables(rows, LABELS)[0]

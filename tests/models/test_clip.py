@@ -178,3 +178,11 @@ def test_loading_says_nothing_by_itself(tmp_path, capfd):
     load_clip(folder)
     assert capfd.readouterr() == ("", "")
     assert isinstance(load_clip(folder).clip, CLIPModel)
+
+
+def test_weights_that_are_a_git_lfs_pointer_are_told_as_such(tmp_path):
+    folder = changed_copy(tmp_path / "model")
+    (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 354\n")
+    with pytest.raises(UserError, match=r"model.safetensors, a git-lfs pointer") as error:
+        load_clip(folder)
+    assert "git lfs pull" in error.value.do

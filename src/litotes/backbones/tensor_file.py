@@ -121,6 +121,11 @@ def read_torch_file(source: str | Path) -> object:
     return _torch_load(path, mapped=False)
 
 
+def require_weights(path: Path) -> None:
+    """Refuse a file that is missing, empty or a git-lfs pointer."""
+    _start(path)
+
+
 def _start(path: Path) -> bytes:
     """The first bytes of a file that has some and is no git-lfs pointer."""
     _require_content(path)

@@ -14,7 +14,7 @@ from jaxtyping import Int
 from torch import Tensor
 from transformers import CLIPTokenizer
 
-from litotes.backbones.vocabulary import WHERE_FROM, read_published, require_published, write_vocabulary
+from litotes.backbones.vocabulary import WHERE_FROM, WORD_END, read_published, require_published, write_vocabulary
 from litotes.errors import UserError
 
 PAD = 0
@@ -76,6 +76,7 @@ class TextTokenizer:
         self.vocabulary_size: int = self._backend.get_vocab_size(with_added_tokens=True)
         self.truncated = 0
         self.fingerprint = _fingerprint(self._backend)
+        _require_made(self._folder, self._backend)
 
     def __call__(self, texts: Sequence[str]) -> Int[Tensor, "n length"]:
         """Read captions; see the class."""
@@ -190,6 +191,21 @@ def _special(folder: Path, backend: Any, token: str) -> int:  # noqa: ANN401
             "use the model's own tokenizer files",
         )
     return int(identity)
+
+
+def _require_made(folder: Path, backend: Any) -> None:  # noqa: ANN401
+    """Refuse a vocabulary with pieces of several characters that no merge makes, as when its merges were cut off."""
+    content = json.loads(backend.to_str())
+    added = {token["content"] for token in content["added_tokens"]}
+    made = {"".join(merge.split(" ") if isinstance(merge, str) else merge) for merge in content["model"]["merges"]}
+    pieces = [piece for piece in content["model"]["vocab"] if piece not in added and piece not in made]
+    unmade = [piece for piece in pieces if len(piece.removesuffix(WORD_END)) > 1]
+    if unmade:
+        raise UserError(
+            f"{len(unmade)} pieces in the vocabulary of {folder} that no merge makes, {unmade[0]!r} the first",
+            "the merges of every piece: the file of merges is cut, or of another vocabulary",
+            "copy the model's own tokenizer files again, both together",
+        )
 
 
 def _fingerprint(backend: Any) -> str:  # noqa: ANN401

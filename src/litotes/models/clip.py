@@ -18,6 +18,7 @@ from transformers.utils import logging
 
 from litotes.backbones.fit import first_three, shape_problems
 from litotes.backbones.mapped import Consumed
+from litotes.backbones.tensor_file import require_weights
 from litotes.errors import UserError
 from litotes.models.last_layer import first_token
 from litotes.places import require_files
@@ -330,6 +331,7 @@ def local_folder(source: str | Path, allow_network: bool = False) -> Path:
             )
         folder = _fetched(str(source))
     require_files(folder, (_CONFIG, WEIGHTS), "a CLIP folder in transformers' layout", _instead(folder))
+    require_weights(folder / WEIGHTS)
     return folder
 
 
@@ -339,7 +341,7 @@ def _instead(folder: Path) -> str:
         return f"that is an adapter: give its base as the model, and --adapter {folder}"
     files = sorted(path for path in folder.glob("*") if path.suffix in WEIGHT_ENDINGS)
     if files:
-        return f"name the file of weights itself, and its vocabulary: {files[0]} --vocabulary FOLDER"
+        return f"convert its file first: litotes convert --source {files[0]} --vocabulary FOLDER --output NEW"
     return "point to the folder that save_pretrained wrote"
 
 
