@@ -71,12 +71,13 @@ class TextTokenizer:
         self._backend.encode_special_tokens = True
         self.context_length = context_length
         self.truncation = truncation
-        self.bos = _special(self._folder, self._backend, tokenizer.bos_token)
-        self.eos = _special(self._folder, self._backend, tokenizer.eos_token)
+        content = json.loads(self._backend.to_str())
+        self.bos = _special(self._folder, content, tokenizer.bos_token)
+        self.eos = _special(self._folder, content, tokenizer.eos_token)
         self.vocabulary_size: int = self._backend.get_vocab_size(with_added_tokens=True)
         self.truncated = 0
-        self.fingerprint = _fingerprint(self._backend)
-        _require_made(self._folder, self._backend)
+        self.fingerprint = _fingerprint(content)
+        _require_made(self._folder, content)
 
     def __call__(self, texts: Sequence[str]) -> Int[Tensor, "n length"]:
         """Read captions; see the class."""
@@ -180,10 +181,10 @@ def _load(folder: Path) -> Any:  # noqa: ANN401 (transformers' own class, whose 
         ) from error
 
 
-def _special(folder: Path, backend: Any, token: str) -> int:  # noqa: ANN401
+def _special(folder: Path, content: dict[str, Any], token: str) -> int:
     # Asked of the trained vocabulary: transformers would add a missing special token under an id that the
     # model has no embedding for.
-    identity = json.loads(backend.to_str())["model"]["vocab"].get(token)
+    identity = content["model"]["vocab"].get(token)
     if identity is None:
         raise UserError(
             f"no {token} in the vocabulary of {folder}",
@@ -193,11 +194,10 @@ def _special(folder: Path, backend: Any, token: str) -> int:  # noqa: ANN401
     return int(identity)
 
 
-def _require_made(folder: Path, backend: Any) -> None:  # noqa: ANN401
+def _require_made(folder: Path, content: dict[str, Any]) -> None:
     """Refuse a vocabulary with pieces of several characters that no merge makes, as when its merges were cut off."""
-    content = json.loads(backend.to_str())
     added = {token["content"] for token in content["added_tokens"]}
-    made = {"".join(merge.split(" ") if isinstance(merge, str) else merge) for merge in content["model"]["merges"]}
+    made = {"".join(merge) for merge in _merges(content)}
     pieces = [piece for piece in content["model"]["vocab"] if piece not in added and piece not in made]
     unmade = [piece for piece in pieces if len(piece.removesuffix(WORD_END)) > 1]
     if unmade:
@@ -208,9 +208,13 @@ def _require_made(folder: Path, backend: Any) -> None:  # noqa: ANN401
         )
 
 
-def _fingerprint(backend: Any) -> str:  # noqa: ANN401
-    model = json.loads(backend.to_str())["model"]
+def _fingerprint(content: dict[str, Any]) -> str:
+    model = content["model"]
     vocabulary = sorted(model["vocab"].items(), key=lambda item: item[1])
-    merges = [merge.split(" ") if isinstance(merge, str) else list(merge) for merge in model["merges"]]
-    record = json.dumps([vocabulary, merges], ensure_ascii=True, separators=(",", ":"))
+    record = json.dumps([vocabulary, _merges(content)], ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(record.encode("ascii")).hexdigest()
+
+
+def _merges(content: dict[str, Any]) -> list[list[str]]:
+    """The pairs that are merged, in order, however the version of tokenizers writes them."""
+    return [merge.split(" ") if isinstance(merge, str) else list(merge) for merge in content["model"]["merges"]]
