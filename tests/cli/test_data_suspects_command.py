@@ -7,7 +7,7 @@ import pytest
 import torch
 from drawn_table import litotes, table, write
 
-from litotes.cli import suspecting
+from litotes.cli import pair_model
 from litotes.data.pairs import read_pairs
 from litotes.models.matcher import load_matcher
 from litotes.models.pair_adapter import new_pair_model, save_pair_adapter
@@ -106,7 +106,7 @@ def test_pictures_that_are_left_out_shift_no_row_and_a_copy_is_no_missing_pair(s
 def test_a_list_that_is_there_is_replaced_only_where_that_is_said(suspects, tmp_path, monkeypatch, capsys):
     (tmp_path / "list.csv").write_text("my own work")
     with monkeypatch.context() as patch:
-        patch.setattr(suspecting, "load_backbone", None)
+        patch.setattr(pair_model, "load_backbone", None)
         assert suspects() == 2
     assert "which is there" in capsys.readouterr().err
     assert (tmp_path / "list.csv").read_text() == "my own work"
@@ -129,7 +129,7 @@ def test_a_list_that_is_there_is_replaced_only_where_that_is_said(suspects, tmp_
 )
 def test_what_cannot_work_is_refused_before_the_model_is_loaded(options, told, suspects, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(suspecting, "load_backbone", None)
+    monkeypatch.setattr(pair_model, "load_backbone", None)
     assert suspects(**options) == 2
     assert told in " ".join(capsys.readouterr().err.split())
     assert not list(tmp_path.iterdir())

@@ -8,21 +8,18 @@ import torch
 from rich.console import Console
 
 from litotes.cli.calibrate import Settings
+from litotes.cli.pair_model import load_pair_model, only_readable
 from litotes.data.pairs import CaptionedPictures, read_pairs, split_by_picture
-from litotes.data.screening import Screening, left_out_notes
-from litotes.errors import UserError, together
+from litotes.data.screening import Screening
+from litotes.errors import UserError
 from litotes.evaluate.command import progress_bars, require_device
 from litotes.metrics.answered_pairs import AnsweredPairs, answered_pairs
 from litotes.metrics.calibration import brier, reliability
-from litotes.models.loading import load_backbone, require_source
-from litotes.models.lora import load_adapter, require_adapter_files
-from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter
 from litotes.models.pair_calibration import CALIBRATION, PairCalibration, fit_calibrator, save_calibration
 from litotes.models.pair_scores import PairScorer
 from litotes.places import require_file_place, require_folder_place
 from litotes.train.pairs import pair_features
 
-_WHERE = ("vocabulary", "activation", "round_like_reference", "sha256", "allow_network")
 _ABOUT = {"found": "what a search finds first", "balanced": "pairs of which half are right"}
 FEW = 100
 """Answers of either outcome below which a fit follows chance, which is told."""
@@ -34,21 +31,9 @@ def run_calibration(settings: Settings) -> None:
     _require_places(settings)
     screening = Screening(settings.broken_pictures, settings.allow_missing)
     read = partial(_read, settings, screening)
-    where: dict[str, Any] = {key: getattr(settings, key) for key in _WHERE}
-    parts = together(
-        read, partial(require_source, settings.model, **where), partial(read_pair_adapter, settings.pair_adapter),
-        *([partial(require_adapter_files, settings.adapter)] if settings.adapter else []),
-    )[0]  # fmt: skip
-    matcher = load_backbone(settings.model, device=settings.device, **where)
-    matcher.workers = settings.workers
-    if settings.adapter:
-        load_adapter(matcher, settings.adapter, any_base=settings.any_base)
-    model, side = load_pair_adapter(settings.pair_adapter, matcher)
+    parts, matcher, model, side = load_pair_model(settings, read)
     with progress_bars(screen) as progress:
-        if screening.look(matcher.preprocess.square, settings.workers, progress):
-            parts = read()
-        for note in (*matcher.notes, *left_out_notes(screening.record())):
-            screen.print(f"note: {note}", highlight=False, markup=False)
+        parts = only_readable(parts, read, matcher, screening, progress, screen)
         scorer = PairScorer(model)
         fitted, measured = (_answers(settings, scorer, pair_features(matcher, part, cache=settings.cache))
                             for part in parts)  # fmt: skip

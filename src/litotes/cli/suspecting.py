@@ -2,25 +2,21 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from rich.console import Console
 
 from litotes.cli.data_suspects import Settings
+from litotes.cli.pair_model import load_pair_model, only_readable
 from litotes.data.pairs import read_placed_pairs
-from litotes.data.screening import Screening, left_out_notes
-from litotes.errors import UserError, together
+from litotes.data.screening import Screening
+from litotes.errors import UserError
 from litotes.evaluate.command import progress_bars, require_device
 from litotes.evaluate.suspects import MISSING, WRONG, Suspect, flat_note, labelled_logits, suspects, suspects_csv
-from litotes.models.loading import load_backbone, require_source
-from litotes.models.lora import load_adapter, require_adapter_files
-from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter
 from litotes.models.pair_calibration import load_calibration
 from litotes.models.pair_scores import PairScorer
 from litotes.places import require_file_place, require_folder_place, write_whole
 from litotes.train.pairs import pair_features
 
-_WHERE = ("vocabulary", "activation", "round_like_reference", "sha256", "allow_network")
 _SAID = {
     WRONG: "of the table look least like belonging together",
     MISSING: "that the table lacks look most like belonging together",
@@ -33,22 +29,10 @@ def run_suspects(settings: Settings) -> None:
     _require_places(settings)
     screening = Screening(settings.broken_pictures, settings.allow_missing)
     read = partial(read_placed_pairs, settings.data, settings.images_root, screening, "data")
-    where: dict[str, Any] = {key: getattr(settings, key) for key in _WHERE}
-    data, places = together(
-        read, partial(require_source, settings.model, **where), partial(read_pair_adapter, settings.pair_adapter),
-        *([partial(require_adapter_files, settings.adapter)] if settings.adapter else []),
-    )[0]  # fmt: skip
-    matcher = load_backbone(settings.model, device=settings.device, **where)
-    matcher.workers = settings.workers
-    if settings.adapter:
-        load_adapter(matcher, settings.adapter, any_base=settings.any_base)
-    model, side = load_pair_adapter(settings.pair_adapter, matcher)
+    pairs, matcher, model, side = load_pair_model(settings, read)
     calibration = load_calibration(settings.pair_adapter, side.weights_sha256)
     with progress_bars(screen) as progress:
-        if screening.look(matcher.preprocess.square, settings.workers, progress):
-            data, places = read()
-        for note in (*matcher.notes, *left_out_notes(screening.record())):
-            screen.print(f"note: {note}", highlight=False, markup=False)
+        data, places = only_readable(pairs, read, matcher, screening, progress, screen)
         features = pair_features(matcher, data, cache=settings.cache)
         scorer = PairScorer(model, calibration=calibration)
         labelled = labelled_logits(data, features.images, features.texts, scorer)
