@@ -30,6 +30,7 @@ from litotes.demo.vacsr.run import TEST_SEED, TRAINING_SEED, VALIDATION_SEED, ru
 from litotes.demo.vacsr.tables import Table, tables
 from litotes.demo.vacsr.truth import Part, part
 from litotes.evaluate.results import write_json
+from litotes.models.matcher import Matcher
 from litotes.models.pair_adapter import PairModel
 from litotes.models.pair_backbone import PairBackbone
 from litotes.models.pair_scores import PairScorer
@@ -80,13 +81,14 @@ def frozen_rows(names: list[str], noises: list[float], seeds: list[int], steps: 
                 yield Row(name, noise, seed, rival.seeded(seed), rival.loop(steps, seed))
 
 
-def backbone_row(name: str, noise: float, seed: int, steps: int, training: Part, held: Part) -> dict[str, Any]:
-    """Train the small model's backbone with the loss, by the recipe's rates, and measure as a frozen row is.
+def backbone_row(
+    name: str, noise: float, seed: int, steps: int, training: Part, held: Part, matcher: Matcher
+) -> dict[str, Any]:
+    """Train the matcher's backbone with the loss, by the recipe's rates, and measure as a frozen row is.
 
-    The heads are new, so that what the model's own projections know is lost, as in the recipe. Without augmentation:
-    a crop would cut away what the caption names.
+    The heads are new, so that what the model's own projections know is lost, as in the recipe. Without augmentation: a
+    crop would cut away what the caption names. The matcher is not what it was afterwards.
     """
-    matcher = base_matcher()
     matcher.pooled = PairBackbone(matcher.encoder, ADAPTER.features, seed=seed)
     method = BACKBONE[name].seeded(seed)
     objective = new_objective(method)
@@ -179,7 +181,7 @@ def _run(asked: argparse.Namespace) -> None:
             for name in (name for name in asked.rows if name in BACKBONE):
                 path = asked.output / f"{name.replace(' ', '-')}-noise{round(100 * noise):02d}-seed{one}.json"
                 if not path.exists():
-                    figures = backbone_row(name, noise, one, asked.steps, training, held)
+                    figures = backbone_row(name, noise, one, asked.steps, training, held, base_matcher())
                     write_json(path, figures)
                     tell(figures, 1, 1)
 

@@ -5,12 +5,11 @@ import importlib.util
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
+
+from painted_stamps import write_stamps
 
 PATH = Path(__file__).parents[2] / "benchmarks" / "stamps.py"
-THINGS = {"sun": (250, 220, 40), "sea": (30, 60, 220), "tree": (20, 140, 40), "rose": (220, 30, 60)}
 
 
 @pytest.fixture(scope="module")
@@ -21,39 +20,9 @@ def benchmark():
     return module
 
 
-def write(path, header, rows):
-    with path.open("w", newline="") as out:
-        csv.writer(out).writerows([header, *rows])
-
-
 @pytest.fixture
 def data(tmp_path):
-    """Pictures of two halves, each in the colour of a thing."""
-    folder = tmp_path / "stamps"
-    (folder / "scenes").mkdir(parents=True)
-    names = list(THINGS)
-    scenes = [(names[i % 4], names[(i + 1 + i // 4 % 3) % 4]) for i in range(40)]
-    for i, both in enumerate(scenes):
-        pixels = np.concatenate([np.full((32, 16, 3), THINGS[name], np.uint8) for name in both], axis=1)
-        Image.fromarray(pixels).save(folder / "scenes" / f"{i:02}.png")
-    paths = [f"scenes/{i:02}.png" for i in range(40)]
-    shown = [*zip(paths, scenes, strict=True)]
-    absent = [next(name for name in names if name not in both) for both in scenes]
-    quadruplets = [(path, f"a {a} and a {b}", f"a {a} but no {b}", f"{a}|{b}") for path, (a, b) in shown[:30]]
-    write(folder / "quadruplets_train.csv", ["filepath", "caption", "negated_caption", "objects"], quadruplets)
-    write(folder / "captions.csv", ["filepath", "caption"], [(path, f"a {a}") for path, (a, _) in shown[:12]])
-    options = [
-        (path, 0, f"a {a} and a {b}", f"a {n} but no {b}", f"a {n}", f"no {a}", "positive")
-        for (path, (a, b)), n in zip(shown[30:], absent[30:], strict=True)
-    ]
-    columns = ["image_path", "correct_answer", *(f"caption_{i}" for i in range(4)), "correct_answer_template"]
-    write(folder / "mcq_test.csv", columns, options)
-    for name, text in (("retrieval", "a {a} and a {b}"), ("negated_retrieval", "a {a} and a {b} but no {n}")):
-        rows = [
-            (path, str([text.format(a=a, b=b, n=n)])) for (path, (a, b)), n in zip(shown[30:], absent[30:], strict=True)
-        ]
-        write(folder / f"{name}_test.csv", ["filepath", "captions"], rows)
-    return folder
+    return write_stamps(tmp_path / "stamps")
 
 
 def test_the_run_ends_with_a_report_and_does_nothing_twice(benchmark, data, tmp_path, capsys):

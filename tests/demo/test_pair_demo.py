@@ -76,6 +76,7 @@ def fake(name, noise, seed, quality, sigma=0.9):
     return {
         "row": name, "noise": noise, "seed": seed, "retrieval": ways, "errors": {"i2t": told, "t2i": told},
         "wrong_pairs": {"shuffled": doubts, "untrue": doubts} if noise else None,
+        "held_wrong_pairs": {"shuffled": {"sigma": 0.8}, "untrue": doubts},
         "groups": {"missing_at_equal_p": 0.4, "hard": {"sigma": 1.5, "p": 0.25}},
     }  # fmt: skip
 
@@ -122,6 +123,13 @@ def test_a_table_has_mean_and_spread_of_the_seeds():
     table = tables(rows, LABELS)[0]
     assert table.rows == (("VACSR", ("25.0 ± 7.1",) * 6),)
     assert Mean(-0.5, 0.0, 1).share() == "\N{MINUS SIGN}0.500"
+
+
+def test_wrong_pairs_of_other_pictures_have_a_table_of_their_own():
+    found = {table.title: table.rows for table in tables([fake("vacsr", 0.0, 0, 0.2)], LABELS)}
+    assert found["Does the uncertainty find wrong pairs of other pictures?"] == (
+        ("VACSR, 0 %", ("0.800", "–", "–", "0.900", "0.930", "0.940")),
+    )
 
 
 def test_nothing_is_left_of_a_page_that_cannot_be_made(tmp_path):

@@ -61,6 +61,13 @@ def test_without_noise_there_are_no_wrong_pairs_to_find(world):
     assert train_row(row(noise=0.0, steps=1), world)["wrong_pairs"] is None
 
 
+def test_wrong_pairs_are_asked_of_held_out_pictures_too_the_same_for_every_row(world):
+    found = [train_row(row(name, noise, seed), world)["held_wrong_pairs"] for name, noise, seed in
+             (("vacsr", 0.25, 0), ("infonce", 0.0, 1))]  # fmt: skip
+    assert found[0]["n_shuffled"] == found[1]["n_shuffled"] == found[0]["n_untrue"] > 0
+    assert found[0]["shuffled"]["one_minus_cosine"] == found[1]["untrue"]["one_minus_cosine"] == 1.0
+
+
 def test_the_cosine_finds_every_copy(world):
     figures = cosine_row(world)
     assert {figures["retrieval"][way]["map_at_r"] for way in ("i2t", "t2i")} == {1.0}

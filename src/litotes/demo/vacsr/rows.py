@@ -26,6 +26,8 @@ from litotes.train.pairs import FrozenPairs, PairFeatures, pair_features
 
 GROUPED = 250
 """Pictures whose pairs are told apart by group."""
+HELD_NOISE = Noise(0.2)
+"""Of the held-out pairs, when a model is asked which of them are wrong: the same for every row."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def train_row(row: Row, world: World) -> dict[str, Any]:
 
 
 def held_figures(scorer: PairScorer, held: Held, grouped: int = GROUPED) -> dict[str, Any]:
-    """Retrieval by the model's scores, whether the model knows its errors, and sigma by what a pair is.
+    """Retrieval by the model's scores, whether it knows its errors and finds wrong pairs, and sigma by what a pair is.
 
     grouped: pictures whose pairs with all captions are taken for the last.
     """
@@ -122,8 +124,17 @@ def held_figures(scorer: PairScorer, held: Held, grouped: int = GROUPED) -> dict
     return {
         "retrieval": retrieval(scores, relevance),
         "errors": knows_errors(images, texts, scores, relevance, scorer.doubts),
+        "held_wrong_pairs": _finds_held(scorer, held),
         "groups": groups,
     }
+
+
+def _finds_held(scorer: PairScorer, held: Held) -> dict[str, Any] | None:
+    """Whether it finds wrong pairs among held-out pictures, whose captions are shuffled by HELD_NOISE; None of none."""
+    clean = np.arange(len(held.texts))
+    owners = shuffled(clean, HELD_NOISE)
+    wrong, true = wrong_pairs(clean, owners), held.relevance[owners, clean].numpy()
+    return finds_wrong_pairs(held.images[owners], held.texts, wrong, true, scorer.doubts) if wrong.any() else None
 
 
 def cosine_row(world: World) -> dict[str, Any]:
