@@ -1,9 +1,10 @@
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from litotes.config import field_names, flatten, read_toml, record, require_known
+from litotes.config import field_names, flatten, read_toml, record, require_known, require_numbers, require_workers
 from litotes.errors import UserError
 
 
@@ -50,3 +51,20 @@ def test_a_settings_file_that_is_none_is_refused(tmp_path):
         read_toml(tmp_path / "a.toml")
     (tmp_path / "a.toml").write_text("a = 1\n[b]\nc = 'x'\n")
     assert read_toml(tmp_path / "a.toml") == {"a": 1, "b": {"c": "x"}}
+
+
+@dataclass(frozen=True)
+class Working:
+    workers: int
+    seed: int = 0
+
+
+@pytest.mark.parametrize("cores, most", [(1, 32), (2, 32), (4, 32), (64, 512), (None, 32)])
+def test_processes_have_an_upper_limit_by_the_cores(cores, most, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    require_numbers(Working(most), {"workers": 0})
+    require_workers(0)
+    for check in (require_workers, lambda n: require_numbers(Working(n), {"seed": 0, "workers": 0})):
+        with pytest.raises(UserError, match=f"--workers {most + 1} .*{cores or 1} core") as refused:
+            check(most + 1)
+        assert f"at most {most} " in refused.value.expected and f"--workers {cores or 1}" in refused.value.do

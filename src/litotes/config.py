@@ -3,6 +3,7 @@
 import difflib
 import json
 import math
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
@@ -43,6 +44,7 @@ def require_numbers(settings: object, least: Mapping[str, int], above_zero: Iter
     """Refuse settings out of their range or not finite, by their options; one that is None was not given.
 
     least: by the name of a setting the smallest value it may have. above_zero: settings that must be larger than 0.
+    A setting ``workers`` has an upper limit too (``require_workers``).
     """
     ranges: dict[str, tuple[str, float]] = {name: (f"a number from {low} on", low) for name, low in least.items()}
     ranges |= {name: ("a number above 0", math.ulp(0.0)) for name in above_zero}
@@ -50,6 +52,23 @@ def require_numbers(settings: object, least: Mapping[str, int], above_zero: Iter
         value = getattr(settings, name)
         if value is not None and not low <= value < math.inf:
             raise UserError(got=f"{flag(name)} {value}", expected=expected, do=f"choose another value for {flag(name)}")
+    if "workers" in least:
+        require_workers(settings.workers)  # type: ignore[attr-defined]
+
+
+def require_workers(count: int) -> None:
+    """Refuse more processes (``--workers``) than any work here can use: 8 for each core, and 32 on any machine.
+
+    More of them only take memory, and a number with a digit too many would take all of it.
+    """
+    cores = os.cpu_count() or 1
+    most = max(32, 8 * cores)
+    if count > most:
+        raise UserError(
+            got=f"--workers {count} on a machine with {cores} core{'s' * (cores > 1)}",
+            expected=f"at most {most} processes",
+            do=f"give about as many as there are cores (--workers {cores}), or 0 to do without",
+        )
 
 
 def flatten(settings: dict[str, object], prefix: str = "") -> dict[str, object]:

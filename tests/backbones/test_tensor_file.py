@@ -145,6 +145,10 @@ REFUSED = {
     "runs a command": (lambda path: torch.save([HarmfulSystem()], path), "asks for posix.system"),
     "runs code, bare pickle": (lambda path: path.write_bytes(pickle.dumps(Harmful())), "nothing of it was run"),
     "runs code, old pickle": (lambda path: path.write_bytes(pickle.dumps(Harmful(), 2)), "nothing of it was run"),
+    "a pickle of numbers": (
+        lambda path: path.write_bytes(pickle.dumps({"a": 1}, 2)),
+        "a pickle that torch.save did not write .* nothing of it was run",
+    ),
     "runs code, old form": (
         lambda path: torch.save({"x": Harmful()}, path, _use_new_zipfile_serialization=False),
         "asks for io.open",

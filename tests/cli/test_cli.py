@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
@@ -34,6 +34,7 @@ class Settings:
     rate: of learning.
     temperature: a number or the model's own.
     ks: ranks.
+    shares: of wrong pairs.
     kind: of both.
     resume: go on.
     """
@@ -46,6 +47,7 @@ class Settings:
     cache: Path | None = None
     kind: Literal["plain", "fancy"] = "plain"
     resume: bool = False
+    shares: tuple[float, ...] = (0.5,)
 
 
 @pytest.fixture
@@ -134,6 +136,12 @@ def test_commands_of_two_words_and_of_one_are_told_apart():
         (["--source", "a", "--batch-size", "four"], "expected: INTEGER"),
         (["--source", "a", "--rate", "fast"], "expected: NUMBER"),
         (["--source", "a", "--temperature", "warm"], "expected: NUMBER|model"),
+        (["--source", "a", "--rate", "nan"], "--rate nan, which is not a number"),
+        (["--source", "a", "--rate=-inf"], "--rate -inf, which is infinite"),
+        (["--source", "a", "--rate", "1e999"], "--rate 1e999, which is infinite"),
+        (["--source", "a", "--temperature", "-.INF"], "--temperature -.INF, which is infinite"),
+        (["--source", "a", "--temperature", "Infinity"], "expected: NUMBER|model, finite"),
+        (["--source", "a", "--shares", "0.5,nan"], "--shares 0.5,nan, which is not a number"),
         (["--source", "a", "--kind", "odd"], "expected: plain|fancy"),
         (["--source", "a", "--ks", "[1,x]"], "expected: INTEGER,..."),
         (["--source", "a", "--resume=perhaps"], "expected: true or false"),
@@ -215,6 +223,7 @@ def test_the_help_of_a_command_explains_every_option(command, capsys):
         "--rate": "NUMBER of learning [0.001]",
         "--temperature": "NUMBER|model",
         "--ks": "INTEGER,... ranks [1,5]",
+        "--shares": "NUMBER,... of wrong pairs [0.5]",
         "--kind": "plain|fancy of both [plain]",
         "--resume": "go on",
         "--config": "FILE file with any of these options, in TOML; options given as words win",
@@ -278,6 +287,31 @@ def test_an_interrupt_ends_quietly(command, capsys):
     command.error = KeyboardInterrupt()
     assert main(["evaluate", "--source", "a"]) == 130
     assert capsys.readouterr().err == "\nstopped\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["pretrain", "train", "train vacsr", "evaluate", "calibrate", "data suspects", "demo pretrain"]
+)
+def test_a_number_of_processes_with_a_digit_too_many_is_refused_by_every_command(name, capsys):
+    kind = cli.importlib.import_module(COMMANDS[name].module).Settings
+    needed = [f"--{field.name.replace('_', '-')}=x" for field in fields(kind) if field.default is MISSING]
+    told = refused(capsys, *name.split(), *needed, "--workers", "9999")
+    assert "--workers 9999 on a machine with " in told and "0 to do without" in told
+
+
+def test_the_demo_of_pairs_has_no_more_trainings_at_once_than_a_machine_can_do(capsys, tmp_path):
+    told = refused(capsys, "demo", "vacsr", "--output", str(tmp_path / "out"), "--workers", "9999")
+    assert "--workers 9999 on a machine with " in told and not (tmp_path / "out").exists()
+
+
+def test_python_m_litotes_is_litotes():
+    def run(*words):
+        return subprocess.run([sys.executable, "-m", "litotes", *words], capture_output=True, text=True, check=False)
+
+    done = run("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"litotes {litotes.__version__}\n", "")
+    done = run("convert", "--sorce", "a")
+    assert done.returncode == 2 and "did you mean '--source'?" in done.stderr
 
 
 def test_a_terminal_without_a_character_shows_another_in_its_place():

@@ -85,3 +85,23 @@ def test_a_folder_without_vocabulary_is_refused(tmp_path, capsys):
     given = {"source": file, "vocabulary": tmp_path, "output": tmp_path / "out", "activation": "quick_gelu"}
     assert litotes("convert", **given) == 2
     assert f"no tokenizer files in {tmp_path}" in capsys.readouterr().err
+
+
+def test_a_folder_for_a_source_is_told_what_it_is_and_how_to_go_on(vocabulary, tmp_path, capsys):
+    _, file = saved(tmp_path, ids(vocabulary))
+    folder = tmp_path / "hf"
+    given = {"vocabulary": vocabulary, "activation": "quick_gelu"}
+    assert litotes("convert", source=file, output=folder, **given) == 0
+
+    def told(source):
+        capsys.readouterr()
+        assert litotes("convert", source=source, output=tmp_path / "out", **given) == 2
+        assert not (tmp_path / "out").exists()
+        return capsys.readouterr().err
+
+    assert "which is a model in transformers' layout\n" in told(folder) and f"--model {folder}" in told(folder)
+    assert f"do:       --source {file}\n" in told(tmp_path)
+    (folder / "adapter_config.json").write_text("{}")
+    assert "which is an adapter\n" in told(folder) and f"--adapter {folder}" in told(folder)
+    (tmp_path / "empty").mkdir()
+    assert "a folder without a file of weights" in told(tmp_path / "empty")

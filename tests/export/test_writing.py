@@ -350,8 +350,10 @@ def test_a_name_that_is_taken_is_refused_and_what_is_there_stays(models, tmp_pat
     [
         ({"alpha": 0.5}, "--alpha without --adapter"),
         ({"any_base": True}, "--any-base without --adapter"),
-        ({"alpha": 1.5, "adapters": ["x"]}, "--alpha 1.5"),
-        ({"alpha": float("nan"), "adapters": ["x"]}, "--alpha nan"),
+        ({"alpha": 1.5, "adapters": ["x"]}, "--alpha 1.5, which is above its range"),
+        ({"alpha": -0.1, "adapters": ["x"]}, "--alpha -0.1, which is below its range"),
+        ({"alpha": float("nan"), "adapters": ["x"]}, "--alpha nan, which is no finite number"),
+        ({"alpha": float("-inf"), "adapters": ["x"]}, "--alpha -inf, which is no finite number"),
         ({"adapters": ["x"]}, "x without adapter_config.json"),
     ],
 )

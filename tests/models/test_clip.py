@@ -1,6 +1,8 @@
 import json
+import pickle
 import re
 import shutil
+from functools import partial
 
 import huggingface_hub
 import pytest
@@ -186,3 +188,39 @@ def test_weights_that_are_a_git_lfs_pointer_are_told_as_such(tmp_path):
     with pytest.raises(UserError, match=r"model.safetensors, a git-lfs pointer") as error:
         load_clip(folder)
     assert "git lfs pull" in error.value.do
+
+
+PICKLES = {
+    "an archive as torch.save writes it, with a pickle in it,": torch.save,
+    "a file of torch.save in its old form, a pickle,": partial(torch.save, _use_new_zipfile_serialization=False),
+    "a pickle": lambda content, path: path.write_bytes(pickle.dumps(content)),
+}
+
+
+@pytest.mark.parametrize("kind", PICKLES)
+def test_a_pickle_under_the_name_of_safetensors_is_told_as_such_and_not_opened(kind, tmp_path):
+    folder = changed_copy(tmp_path / "model")
+    path = folder / "model.safetensors"
+    PICKLES[kind]({"state": Runs(tmp_path / "ran")}, path)
+    with pytest.raises(UserError, match=re.escape(f"{path}, which is {kind} and no safetensors file")) as error:
+        load_clip(folder)
+    assert "nothing of it was run" in error.value.got and "safetensors.torch.save_file" in error.value.do
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_cut_file_whose_length_looks_like_a_pickle_is_told_as_cut(tmp_path):
+    folder = changed_copy(tmp_path / "model")
+    # The first two bytes of a header of 0x0480 bytes are those of a pickle of protocol 4.
+    (folder / "model.safetensors").write_bytes((0x0480).to_bytes(8, "little") + b'{"a": ')
+    with pytest.raises(UserError, match="which is cut or broken"):
+        load_clip(folder)
+
+
+class Runs:
+    """Would make a file of this name if it were unpickled without care."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def __reduce__(self):
+        return (open, (str(self.place), "w"))

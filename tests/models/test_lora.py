@@ -1,6 +1,7 @@
 """The tiny CLIP and the adapter are files of random numbers; the logits were computed once with PEFT 0.21."""
 
 import json
+import math
 import shutil
 from dataclasses import replace
 
@@ -106,7 +107,17 @@ def test_missing_and_damaged_files_are_refused(tmp_path):
     folder = variant(tmp_path / "cut")
     file = folder / "adapter_model.safetensors"
     file.write_bytes(file.read_bytes()[:200])
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match=r"adapter_model\.safetensors, which is cut or broken"):
+        load_adapter(FileClip.matcher(), folder, any_base=True)
+    for content, told in (
+        (b"", "an empty file"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "a git-lfs pointer"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(UserError, match=told):
+            load_adapter(FileClip.matcher(), folder, any_base=True)
+    torch.save({"x": torch.ones(1)}, file)
+    with pytest.raises(UserError, match=r"an archive as torch\.save writes it, with a pickle in it, and no"):
         load_adapter(FileClip.matcher(), folder, any_base=True)
     (folder / "adapter_config.json").write_text("{")
     with pytest.raises(UserError, match=r"adapter_config\.json: "):
@@ -317,6 +328,11 @@ def test_merged_equals_unmerged_and_half_way_lies_between():
     adapted = FileClip.logits(matcher.encoder)
     assert torch.allclose(logits_after_a_merge(matcher), adapted, atol=1e-4)
     assert adapted_layers(matcher.encoder) == {}
+    for strength in (math.nan, math.inf):
+        with pytest.raises(UserError, match=f"strength {strength}\n.*a finite number"):
+            merge_adapter(FileClip.matcher(), strength)
+        with pytest.raises(UserError, match=f"strength {strength}\n.*a finite number"):
+            merge_adapters(FileClip.matcher(), [], strength)
     for strength in (0.0, 0.5):
         matcher = FileClip.matcher()
         load_adapter(matcher, ADAPTER, any_base=True)

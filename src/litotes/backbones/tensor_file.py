@@ -26,8 +26,17 @@ PREFIXES = ("module.", "_orig_mod.", "model.")
 
 _DO_AGAIN = "download or copy it again, and compare its size with the source's"
 _DO_SAVE = "where it was made, save model.state_dict() alone, best with safetensors.torch.save_file"
+_DO_TENSORS = (
+    "take it as safetensors from its source, or save its tensors anew where it was made, with "
+    "safetensors.torch.save_file; a whole CLIP in OpenAI's or open_clip's naming is read by litotes convert as it is"
+)
 _LFS = b"version https://git-lfs"
 _ZIP = b"PK\x03\x04"
+_OLD_FORM = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
+"""The number that torch.save puts in front of its old form."""
+_PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
+"""Those of pickle that a file can begin with by name."""
+_BARE = "a pickle"
 
 
 _PATHS = ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")
@@ -178,11 +187,38 @@ def _safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             said = file.metadata() or {}
         return load_file(path), said
     except (SafetensorError, OSError) as error:
-        raise UserError(
-            got=f"{path}, which is cut or broken: {str(error).splitlines()[0]}",
-            expected="a whole safetensors file",
-            do=_DO_AGAIN,
-        ) from error
+        raise no_safetensors(path, error) from error
+
+
+def no_safetensors(path: Path, error: Exception) -> UserError:
+    """What is told of a file that safetensors does not read (``error``): that it is a pickle, or that it is broken.
+
+    Told by its first bytes alone: a pickle is not opened.
+    """
+    kind = _pickle_kind(path)
+    if kind:
+        return UserError(
+            got=f"{path}, which is {kind} and no safetensors file (it could run code, and nothing of it was run)",
+            expected="a safetensors file: numbers, and nothing that could be run",
+            do=_DO_TENSORS,
+        )
+    return UserError(
+        got=f"{path}, which is cut or broken: {str(error).splitlines()[0]}",
+        expected="a whole safetensors file",
+        do=_DO_AGAIN,
+    )
+
+
+def _pickle_kind(path: Path) -> str:
+    """What kind of pickle a file is, by its first bytes; "" for no kind."""
+    with path.open("rb") as stream:
+        start = stream.read(len(_OLD_FORM)).ljust(2)
+    if start.startswith(_ZIP):
+        return "an archive as torch.save writes it, with a pickle in it,"
+    if start == _OLD_FORM:
+        return "a file of torch.save in its old form, a pickle,"
+    header = start[8:9] == b"{"  # of safetensors, whose length may begin with the bytes of a pickle
+    return _BARE if start[:1] == pickle.PROTO and start[1] in _PROTOCOLS and not header else ""
 
 
 def _require_whole_archive(path: Path) -> None:
@@ -210,14 +246,15 @@ def _torch_load(path: Path, mapped: bool) -> object:
 
 def _reason(path: Path, error: Exception) -> str:
     """Why torch does not read a file, without its advice to read it unsafely."""
+    kind = _pickle_kind(path)
     if not isinstance(error, pickle.UnpicklingError):
+        if kind == _BARE:
+            return "a pickle that torch.save did not write (it could run code, and nothing of it was run)"
         return "which is cut or no file of weights"
     asked = re.search(r"GLOBAL (\S+)", str(error))
     if asked:
         return f"which asks for {asked[1]} (it could run code, and nothing of it was run)"
-    with path.open("rb") as stream:
-        is_pickle = stream.read(1) == pickle.PROTO
-    if is_pickle or zipfile.is_zipfile(path):
+    if kind:
         return "a pickle with instructions that tensors do not need (it could run code, and nothing of it was run)"
     return "which is no file of weights"
 

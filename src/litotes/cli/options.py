@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 import textwrap
 import types
 from dataclasses import MISSING, Field, fields
@@ -171,6 +172,7 @@ def _converted(name: str, kind: type, options: dict[str, Any]) -> dict[str, obje
     for option, value in options.items():
         if converted[option] is not None:
             continue
+        _require_finite(name, option, types_of[option], value)
         listed = get_origin(types_of[option]) is tuple and not value.startswith("[")
         try:
             converted[option] = parser.parse_args([f"--{option}=" + (f"[{value}]" if listed else value)])[option]
@@ -181,6 +183,28 @@ def _converted(name: str, kind: type, options: dict[str, Any]) -> dict[str, obje
                 do=f"correct the value; litotes {name} --help explains every option",
             ) from error
     return converted
+
+
+def _require_finite(name: str, option: str, kind: Any, value: str) -> None:  # noqa: ANN401 (any type annotation)
+    """Refuse nan and infinity, also as 1e999, in an option of numbers: no option here has a use for them."""
+    if not _takes_numbers(kind):
+        return
+    for word in value.strip("[]").split(","):
+        try:
+            number = float(word.lower().replace(".inf", "inf").replace(".nan", "nan"))  # also as YAML has them
+        except ValueError:  # told by the parser, in its place
+            continue
+        if not math.isfinite(number):
+            raise UserError(
+                got=f"{flag(option)} {value}, which is {'not a number' if math.isnan(number) else 'infinite'}",
+                expected=f"{_shown(kind)}, finite",
+                do=f"give a finite number; litotes {name} --help explains every option",
+            )
+
+
+def _takes_numbers(kind: Any) -> bool:  # noqa: ANN401 (any type annotation)
+    """Whether a value of this type can be a floating-point number, or hold some."""
+    return kind is float or any(map(_takes_numbers, get_args(kind)))
 
 
 def _plain(option: str, kind: Any, value: Any) -> object:  # noqa: ANN401 (any type annotation, and its value)

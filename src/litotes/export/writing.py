@@ -1,5 +1,6 @@
 """From a model and an adapter to one thing on disk that was read again and gives the same embeddings."""
 
+import math
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -139,7 +140,12 @@ def _require_sense(output: Path, form: Form, adapters: Sequence[str | Path], alp
         require_onnx()
     require_folder_place(output.parent)
     if not 0 <= alpha <= 1:
-        raise UserError(got=f"--alpha {alpha:g}", expected="a number from 0 to 1", do="give for instance --alpha 0.5")
+        raise UserError(
+            got=f"--alpha {alpha:g}, which is "
+            + (f"{'below' if alpha < 0 else 'above'} its range" if math.isfinite(alpha) else "no finite number"),
+            expected="a number from 0, the base, to 1, the adapted model",
+            do="give for instance --alpha 0.5 for half-way, or leave it out for 1",
+        )
     for option, given in (("--alpha", alpha != 1), ("--any-base", any_base)):
         if given and not adapters:
             raise UserError(

@@ -18,16 +18,16 @@ from transformers.utils import logging
 
 from litotes.backbones.fit import first_three, shape_problems
 from litotes.backbones.mapped import Consumed
-from litotes.backbones.tensor_file import require_weights
+from litotes.backbones.tensor_file import no_safetensors, require_weights
 from litotes.errors import UserError
 from litotes.models.last_layer import first_token
 from litotes.places import require_files
 
-_CONFIG, WEIGHTS = "config.json", "model.safetensors"
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 WEIGHT_ENDINGS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
 """Of files of weights, by which a path that is not there is taken for one."""
 _HUB_FILES = (
-    _CONFIG, WEIGHTS, "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
+    CONFIG, WEIGHTS, "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
     "preprocessor_config.json",
 )  # fmt: skip
 
@@ -330,7 +330,7 @@ def local_folder(source: str | Path, allow_network: bool = False) -> Path:
                 do="check the path, or say --allow-network to fetch a model of this name from the hub",
             )
         folder = _fetched(str(source))
-    require_files(folder, (_CONFIG, WEIGHTS), "a CLIP folder in transformers' layout", _instead(folder))
+    require_files(folder, (CONFIG, WEIGHTS), "a CLIP folder in transformers' layout", _instead(folder))
     require_weights(folder / WEIGHTS)
     return folder
 
@@ -358,7 +358,7 @@ def _fetched(name: str) -> Path:
 
 def _described(folder: Path) -> CLIPModel:
     """The model of ``config.json``, its layers without numbers in them."""
-    path = folder / _CONFIG
+    path = folder / CONFIG
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         if values.get("model_type") == "clip":
@@ -384,17 +384,13 @@ def _require_fitting_weights(folder: Path, model: CLIPModel) -> None:
         with safe_open(folder / WEIGHTS, "pt") as file:
             found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 (no mapping)
     except SafetensorError as error:
-        raise UserError(
-            got=f"{folder / WEIGHTS}, which cannot be read: {error}",
-            expected="a whole safetensors file",
-            do="copy or download it again",
-        ) from error
+        raise no_safetensors(folder / WEIGHTS, error) from error
     found = {name: shape for name, shape in found.items() if not name.endswith(_COUNTERS)}
     problems = shape_problems(found, wanted)
     if problems:
         raise UserError(
             got=f"{folder / WEIGHTS}: {first_three(problems)}",
-            expected=f"exactly the weights of the model that {folder / _CONFIG} describes",
+            expected=f"exactly the weights of the model that {folder / CONFIG} describes",
             do="use the config.json that belongs to these weights",
         )
 

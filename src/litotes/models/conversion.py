@@ -8,6 +8,7 @@ from pathlib import Path
 from litotes.backbones.deviations import ordered_deviations
 from litotes.data.images import sha256_of_file
 from litotes.errors import UserError
+from litotes.models.clip import CONFIG, WEIGHT_ENDINGS, WEIGHTS
 from litotes.models.matcher import load_matcher, matcher_of_file
 from litotes.models.state_dict_file import Activation, Backbone, load_state_dict_file
 from litotes.models.tensors import save_tensors
@@ -48,10 +49,12 @@ def convert(
     SmartCLIP, ``mask_network.safetensors``. The folder is read again before this returns, and must be the same model;
     its encoder is the one returned.
 
-    Errors: :class:`UserError` of reading; an unknown deviation; ``output`` cannot be written, or holds something
-    already.
+    Errors: :class:`UserError` of reading; ``source`` is a folder; an unknown deviation; ``output`` cannot be written,
+    or holds something already.
     """
     path, folder = Path(source), Path(output)
+    if path.is_dir():
+        raise _no_file(path)
     deviations = ordered_deviations(picture_deviations, "--picture-deviations")
     require_folder_place(folder)
     if folder.is_dir() and any(folder.iterdir()):
@@ -90,6 +93,23 @@ def convert(
     if again.fingerprint != fingerprint:
         raise RuntimeError(f"{folder} does not hold the model of {path}")
     return Backbone(encoder=again.encoder, **rest)
+
+
+def _no_file(folder: Path) -> UserError:
+    """What is told of a folder that should have been a file, by what lies in it."""
+    files = sorted(path for path in folder.iterdir() if path.suffix in WEIGHT_ENDINGS)
+    if (folder / "adapter_config.json").is_file():
+        kind, do = "an adapter", f"give it as --adapter {folder} beside the --model that it was trained on"
+    elif (folder / CONFIG).is_file() and (folder / WEIGHTS).is_file():
+        kind = "a model in transformers' layout"
+        do = f"there is nothing to convert: all commands take it as --model {folder}, and litotes export writes it anew"
+    elif files:
+        kind, do = "a folder", " or ".join(f"--source {path}" for path in files[:3])
+    else:
+        kind, do = "a folder without a file of weights", "name the file itself"
+    return UserError(
+        got=f"--source {folder}, which is {kind}", expected=f"one file of weights ({', '.join(WEIGHT_ENDINGS)})", do=do
+    )
 
 
 def source_record(folder: str | Path) -> SourceRecord | None:

@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from litotes.backbones.tensor_file import no_safetensors, require_weights
 from litotes.errors import UserError
 from litotes.models.clip import ClipEncoder
 from litotes.models.clip_lora import read_clip_lora
@@ -236,12 +237,11 @@ def _json(path: Path) -> dict:
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
+    require_weights(path)
     try:
         return load_file(path)
     except SafetensorError as error:
-        raise UserError(
-            got=f"{path}, which cannot be read: {error}", expected="a whole safetensors file", do="copy it again"
-        ) from error
+        raise no_safetensors(path, error) from error
 
 
 def _require_any_base(adapter: Path, any_base: bool) -> None:

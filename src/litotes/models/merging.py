@@ -1,5 +1,6 @@
 """Adapters folded into the weights of their base, one or several."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from litotes.models.matcher import Matcher
 def merge_adapter(matcher: Matcher, strength: float = 1.0) -> None:
     """Fold the adapter into the base weights in float32: W + strength * s B A; 0 is the base, 1 the adapted model.
 
-    Errors: nothing is mounted, so that merging twice is noticed.
+    Errors: nothing is mounted, so that merging twice is noticed; a strength that is not finite.
     """
+    _require_finite(strength)
     if not adapted_layers(matcher.encoder):
         raise UserError(
             got="a model without a mounted adapter",
@@ -38,10 +40,12 @@ def merge_adapters(
     it is before any of them is merged (``load_adapter``, which reads them one after another); ranks, layers and scaling
     may differ. Edges: no folders change nothing; strength 0 is the base bit for bit.
 
-    Errors: those of ``load_adapter``, for any of them before a weight changes; a folder that is given twice.
+    Errors: those of ``load_adapter``, for any of them before a weight changes; a folder that is given twice; a strength
+    that is not finite.
 
     Summed here, since PEFT 0.21's ``add_weighted_adapter`` scales rank-stabilised adapters by sqrt(rank) too much.
     """
+    _require_finite(strength)
     twice = [folder for i, folder in enumerate(folders) if Path(folder).resolve() in map(_resolved, folders[:i])]
     if twice:
         raise UserError(got=f"{twice[0]} twice", expected="each adapter once", do="leave one of them out")
@@ -64,6 +68,15 @@ def merge_adapters(
     if names:
         merged = f"{' + '.join(names)}, merged at {strength:g}"
         matcher.adapter = f"{before}; {merged}" if before else merged
+
+
+def _require_finite(strength: float) -> None:
+    if not math.isfinite(strength):
+        raise UserError(
+            got=f"strength {strength}",
+            expected="a finite number: 0 is the base, 1 the adapted model",
+            do="give for instance 0.5",
+        )
 
 
 def _resolved(folder: str | Path) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 import litotes
-from litotes.config import record
+from litotes.config import record, require_workers
 from litotes.data.processes import in_processes
 from litotes.demo.recipes import base_matcher
 from litotes.demo.vacsr.methods import RIVALS
@@ -58,6 +58,7 @@ class PairDemo:
                 expected="at least one seed and step, two pictures of both kinds, and 0 or more workers",
                 do="ask for more; what is left out has the values that the documentation speaks of",
             )
+        require_workers(self.workers)
 
 
 def planned(demo: PairDemo) -> list[Row]:
