@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_ROWS_AT_ONCE, _MOST_ROWS = 32, 255  # truth values of the first stay in the cache; they are added up in bytes
+_ROWS_AT_ONCE = 32  # their truth values stay in the cache, and can be added up in bytes
 
 
 class Pairs(NamedTuple):
@@ -70,15 +70,16 @@ class Tally:
 
     def add(self, start: int, rows: np.ndarray) -> None:
         """Count the scores of the images from number ``start`` on, [b, texts]."""
-        for number, row in enumerate(rows, start):
-            self._count_texts(number, row)
-        for first, last in self._slices(start, start + len(rows), _ROWS_AT_ONCE):
-            some = rows[first - start : last - start]
+        counted, own, begin = self._counted(start, rows)
+        for first, last in self._slices(start, start + len(rows)):
+            shared = np.empty((last - first, len(self.several)), dtype=rows.dtype)
+            for number in range(first, last):
+                some = slice(*begin[number - start : number - start + 2])
+                self._count_texts(number, rows[number - start], counted[some], own[some])
+                rows[number - start].take(self.several, out=shared[number - first])
             for layer in self.layers[:1]:
-                whole = len(layer.pairs) == self.n_texts
-                self._count_images(layer, first, some if whole else some.take(layer.text, axis=1))
-        for first, last in self._slices(start, start + len(rows), _MOST_ROWS):
-            shared = rows[first - start : last - start].take(self.several, axis=1)
+                whole, block = len(layer.pairs) == self.n_texts, rows[first - start : last - start]
+                self._count_images(layer, first, block if whole else block.take(layer.text, axis=1))
             for layer in self.layers[1:]:
                 self._count_images(layer, first, shared[:, : len(layer.pairs)])
 
@@ -87,27 +88,35 @@ class Tally:
         inside = (self.texts, self.images) if self.parts is None else (self.texts_inside, self.images_inside)
         return self.texts, self.images, *inside, self.equal_texts, self.equal_images
 
-    def _slices(self, start: int, stop: int, most: int) -> Iterator[tuple[int, int]]:
+    def _slices(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """Some rows at once, all of one part."""
         first = start
         while first < stop:
-            last = min(first + most, stop)
+            last = min(first + _ROWS_AT_ONCE, stop)
             if self.parts is not None:
                 other = np.flatnonzero(self.parts[0][first:last] != self.parts[0][first])
                 last = first + int(other[0]) if len(other) else last
             yield first, last
             first = last
 
-    def _count_texts(self, number: int, row: np.ndarray) -> None:
-        pairs = self.by_image.items[self.by_image.begin[number] : self.by_image.begin[number + 1]]
-        own = row[self.pairs.text[pairs]]
+    def _counted(self, start: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs of these images whose texts are counted, their scores, and where those of each image begin."""
+        stop = start + len(rows)
+        pairs = self.by_image.items[self.by_image.begin[start] : self.by_image.begin[stop]]
+        at = self.pairs.image[pairs] - start
+        own = rows[at, self.pairs.text[pairs]]
         counted = self.pairs.every[pairs]
         for members in self.pairs.best_of[:, pairs]:
-            counted = counted | (members & (own == own.max(where=members, initial=-np.inf)))
-        self.texts[pairs[counted]] = _reaching(row, own[counted])
-        decisive = counted & self.pairs.decisive[pairs]
+            best = np.full(len(rows), -np.inf, dtype=rows.dtype)
+            np.maximum.at(best, at[members], own[members])
+            counted = counted | (members & (own == best[at]))
+        return pairs[counted], own[counted], np.searchsorted(at[counted], np.arange(len(rows) + 1))
+
+    def _count_texts(self, number: int, row: np.ndarray, pairs: np.ndarray, own: np.ndarray) -> None:
+        self.texts[pairs] = _reaching(row, own)
+        decisive = self.pairs.decisive[pairs]
         self.equal_texts[pairs[decisive]] = [np.count_nonzero(row == score) - 1 for score in own[decisive]]
-        inside = counted & self.inside[pairs]
+        inside = self.inside[pairs]
         if self.parts is not None and inside.any():
             self.texts_inside[pairs[inside]] = _reaching(row[self.columns[self.parts[0][number]]], own[inside])
 
