@@ -176,7 +176,7 @@ def test_without_an_adapter_and_with_none_of_it_the_weights_are_those_of_the_bas
     for name, options in (("a", {}), ("b", {"adapters": [adapter], "alpha": 0.0})):
         (tmp_path / name).mkdir()
         export(model, tmp_path / name / FORMS[form], form, **options)
-        again = KINDS[form].read(tmp_path / name / FORMS[form])
+        again = KINDS[form].read(tmp_path / name / FORMS[form], None)
         assert again.base_fingerprint() == load_clip(model).base_fingerprint()
         assert torch.equal(again.clip.logit_scale, load_clip(model).clip.logit_scale)
 
@@ -316,8 +316,8 @@ def test_rows_behind_the_end_token_are_refused(vocabulary, tmp_path):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_reads_back_as_another_model_is_an_error_and_leaves_nothing(form, models, tmp_path, monkeypatch):
-    def other(place):
-        encoder = KINDS[form].read(place)
+    def other(place, source):
+        encoder = KINDS[form].read(place, source)
         with torch.no_grad():
             encoder.clip.text_projection.weight[0, 0] += 0.01
         return encoder
@@ -374,6 +374,52 @@ def test_the_command_tells_the_difference_and_how_to_use_it(models, tmp_path, ca
     assert main([*words, "--format", "openai", "--output", str(tmp_path / "c.pt")]) == 2
     assert f"--output {tmp_path / 'c.safetensors'}" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_an_adapter_alone_is_the_adapter_that_it_was_and_names_its_base(models, vocabulary, tmp_path, capsys):
+    model, adapter = models["smartclip"]
+    words = ["export", "--model", str(model), "--adapter", str(adapter), "--format", "peft"]
+    assert main([*words, "--output", str(tmp_path / "alone")]) == 0
+    shown = capsys.readouterr().out
+    assert "pictures differ by 0.0e+00 at most" in shown and "mask network" not in shown
+    assert (
+        "CC-BY-NC-4.0" in shown
+        and f'peft.PeftModel.from_pretrained(transformers.CLIPModel.from_pretrained("{model}")' in shown
+    )
+    mine, again = load_matcher(model), load_matcher(model)
+    load_adapter(mine, adapter)
+    load_adapter(again, tmp_path / "alone")
+    assert again.adapter_sha256 == mine.adapter_sha256 and again.fingerprint == mine.fingerprint
+    assert again.scale == mine.scale == pytest.approx(20.0855, rel=1e-4)
+    assert json.loads((tmp_path / "alone" / "litotes_export.json").read_text())["weights_sha256"] == mine.base
+    with pytest.raises(UserError, match="for an adapter trained on"):
+        load_adapter(load_matcher(models["longclip"][0]), tmp_path / "alone")
+
+
+@pytest.mark.parametrize(
+    "adapters, alpha, message",
+    [
+        ([], 1.0, "--format peft with no adapter\n"),
+        (["x", "y"], 1.0, "--format peft with 2 adapters\n"),
+        (["x"], 0.5, "--format peft with --alpha 0.5\n"),
+        (["x"], 1.0, "x without adapter_config"),
+    ],
+)
+def test_what_an_adapter_alone_cannot_hold_is_refused(adapters, alpha, message, models, tmp_path):
+    with pytest.raises(UserError, match=message):
+        export(models["clip"][0], tmp_path / "out", "peft", adapters=adapters, alpha=alpha)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_adapter_that_reads_back_as_another_is_an_error_and_leaves_nothing(models, tmp_path, monkeypatch):
+    model, adapter = models["clip"]
+    kind = KINDS["peft"]
+    monkeypatch.setattr(
+        writing, "KINDS", {"peft": Kind(kind.require, kind.write, lambda _, source: load_clip(source.model), kind.use)}
+    )
+    with pytest.raises(UserError, match="when read again"):
+        export(model, tmp_path / "out", "peft", adapters=[adapter])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_and_a_place_without_anything_are_no_model(tmp_path):

@@ -6,7 +6,9 @@ import math
 
 import pytest
 import torch
+from peft import PeftModel
 from safetensors.torch import save_file
+from transformers import CLIPModel
 
 from litotes.backbones.tokenizer import TextTokenizer
 from litotes.backbones.train_tokenizer import train_tokenizer
@@ -140,6 +142,29 @@ def test_every_command_that_takes_an_adapter_takes_the_file(model, tmp_path, cap
     assert main(export) == 0
     merged = features(load_matcher(tmp_path / "merged").encoder, size)
     assert off(merged, features(with_update(saved, size), size)) < 5e-6
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+@pytest.mark.parametrize("options", SAVED)
+def test_the_file_becomes_a_folder_that_peft_reads_as_the_reference_has_it(options, model, tmp_path, capsys):
+    folder, size = model
+    saved = content(**options)
+    torch.save(saved, tmp_path / "a.pt")
+    out = tmp_path / "peft"
+    words = ["export", "--model", str(folder), "--adapter", str(tmp_path / "a.pt"), "--format", "peft"]
+    assert main([*words, "--output", str(out)]) == 2
+    assert "of an unknown base" in capsys.readouterr().err and not out.exists()
+    assert main([*words, "--output", str(out), "--any-base"]) == 0
+    assert "a.pt (rsLoRA on " in capsys.readouterr().out
+    wanted = features(with_update(saved, size), size)
+    clip = PeftModel.from_pretrained(CLIPModel.from_pretrained(folder), out).eval()
+    with torch.no_grad():
+        image = clip.get_image_features(pixel_values=pixels()).pooler_output
+        text = clip.get_text_features(input_ids=ids(size)).pooler_output
+    assert off((image, text), wanted) < 5e-6
+    matcher = load_matcher(folder)
+    load_adapter(matcher, out)  # the base is named now
+    assert off(features(matcher.encoder, size), wanted) < 5e-6
 
 
 def altered(change):

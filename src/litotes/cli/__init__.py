@@ -37,7 +37,7 @@ COMMANDS = {
     "doctor": Command("litotes.cli.doctor", "tell what a model is, whether it answers soundly, and what is odd of it"),
     "convert": Command("litotes.cli.convert", "turn a CLIP, LongCLIP, SmartCLIP or HiMo-CLIP file into a model folder"),
     "calibrate": Command("litotes.cli.calibrate", "make probabilities of what an adapter of pairs says"),
-    "export": Command("litotes.cli.export", "write a model, adapter merged, for transformers, CLIP or open_clip"),
+    "export": Command("litotes.cli.export", "write a model, adapter merged, or an adapter for other tools"),
     "data suspects": Command(
         "litotes.cli.data_suspects", "list the pairs of a data set that look wrong, and those that it lacks"
     ),

@@ -17,11 +17,13 @@ from litotes.errors import UserError
 from litotes.export.onnx import IMAGE, TEXT, OnnxTowers, write_onnx
 from litotes.models.clip import ClipEncoder
 from litotes.models.conversion import MASK_NETWORK
+from litotes.models.lora import load_adapter, save_adapter
+from litotes.models.lora_settings import LoraSettings
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.models.state_dict_file import CLIP_VOCABULARY, HEAD_WIDTH, load_state_dict_file
 from litotes.models.tensors import save_tensors
 
-Form = Literal["hf", "openai", "open_clip", "onnx"]
+Form = Literal["hf", "openai", "open_clip", "onnx", "peft"]
 
 RECORD = "litotes_export.json"
 LONG_CONTEXT = 248
@@ -33,23 +35,29 @@ _NORM_EPSILON = 1e-5
 
 @dataclass(frozen=True)
 class Source:
-    """A model without a mounted adapter, to be written, with its mask network's file (None: it has none).
+    """A model to be written, with its mask network's file (None: it has none).
 
-    record: where the weights come from, written along.
+    record: where the weights come from, written along. model: its folder. lora: settings of the adapter that is mounted
+    on it, for the form that holds the adapter alone; for all others it carries none.
     """
 
     matcher: Matcher
     mask_file: Path | None
     record: dict[str, str]
+    model: Path
+    lora: LoraSettings | None = None
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One form: what it refuses, how it is written to a path and read from there, and what is said of it."""
+    """One form: what it refuses, how it is written to a path and read from there, and what is said of it.
+
+    ``read`` gives what the written files are as a model; of the source it may take what they do not hold.
+    """
 
     require: Callable[[Matcher], None]
     write: Callable[[Source, Path], None]
-    read: Callable[[Path], ClipEncoder | OnnxTowers]
+    read: Callable[[Path, Source], ClipEncoder | OnnxTowers]
     use: Callable[[Path, Source], str]
 
 
@@ -169,6 +177,26 @@ def _write_onnx(source: Source, folder: Path) -> None:
     write_onnx(source.matcher, folder, source.record)
 
 
+def _write_peft(source: Source, folder: Path) -> None:
+    if source.lora is None:
+        raise ValueError("a source without a mounted adapter")
+    save_adapter(source.matcher, source.lora, folder)
+    (folder / RECORD).write_text(json.dumps(source.record, indent=1) + "\n", encoding="utf-8")
+
+
+def _read_peft(folder: Path, source: Source) -> ClipEncoder:
+    matcher = load_matcher(source.model)
+    load_adapter(matcher, folder)
+    return matcher.encoder
+
+
+def _use_peft(folder: Path, source: Source) -> str:
+    return (
+        f'peft.PeftModel.from_pretrained(transformers.CLIPModel.from_pretrained("{source.model}"), "{folder}"), '
+        f"or litotes evaluate --model {source.model} --adapter {folder} ..."
+    )
+
+
 def _use_onnx(folder: Path, _: Source) -> str:
     return (
         f'onnxruntime.InferenceSession("{folder / TEXT}").run(None, {{"input_ids": ids}}), ids padded with 0 and not '
@@ -197,18 +225,19 @@ def _use_open_clip(folder: Path, source: Source) -> str:
 
 
 KINDS: dict[Form, Kind] = {
-    "hf": Kind(lambda _: None, _write_hf, lambda folder: load_matcher(folder).encoder, _use_hf),
+    "hf": Kind(lambda _: None, _write_hf, lambda folder, _: load_matcher(folder).encoder, _use_hf),
     "openai": Kind(
         _require_openai_code,
         _write_openai,
-        lambda file: load_state_dict_file(file).encoder,
+        lambda file, _: load_state_dict_file(file).encoder,
         _use_openai,
     ),
     "open_clip": Kind(
         _require_openai_names,
         _write_open_clip,
-        lambda folder: load_state_dict_file(folder / _OPEN_CLIP_WEIGHTS).encoder,
+        lambda folder, _: load_state_dict_file(folder / _OPEN_CLIP_WEIGHTS).encoder,
         _use_open_clip,
     ),
-    "onnx": Kind(lambda _: None, _write_onnx, OnnxTowers, _use_onnx),
+    "onnx": Kind(lambda _: None, _write_onnx, lambda folder, _: OnnxTowers(folder), _use_onnx),
+    "peft": Kind(lambda _: None, _write_peft, _read_peft, _use_peft),
 }

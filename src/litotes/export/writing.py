@@ -18,6 +18,7 @@ from litotes.export.formats import KINDS, Form, Source
 from litotes.export.onnx import OnnxTowers, require_onnx
 from litotes.models.clip import ClipEncoder
 from litotes.models.conversion import MASK_NETWORK
+from litotes.models.lora import load_adapter
 from litotes.models.matcher import Matcher, load_matcher
 from litotes.models.merging import merge_adapters
 from litotes.models.state_dict_file import ACTIVATION
@@ -56,7 +57,9 @@ def export(
     of what was learnt against some of what was forgotten. ``form``: "hf", a folder in transformers' layout with
     tokenizer and picture transform; "openai", one safetensors file under the names of CLIP, or of LongCLIP where the
     model has 248 tokens, with the mask network of a SmartCLIP; "open_clip", a folder of weights and
-    ``open_clip_config.json``; "onnx", a folder with a graph of each tower (``write_onnx``), tokenizer and transform.
+    ``open_clip_config.json``; "onnx", a folder with a graph of each tower (``write_onnx``), tokenizer and transform;
+    "peft", the one adapter alone, as a PEFT folder that names the model by its hash (``save_adapter``), whichever form
+    it had (``load_adapter``).
 
     What was written is read again by the reader of its form, onnxruntime for "onnx"; its embeddings of fixed random
     pictures and of texts of 2, 10, 20, 21, 77 and all tokens, together and each alone, must be those of the model
@@ -64,20 +67,23 @@ def export(
     only after that. Nothing is fetched.
 
     Errors: ``output`` is there already or cannot be written; those of model and adapter; ``alpha`` outside 0 to 1, or
-    without an adapter; a model that the form cannot express; a package that it needs (``require_onnx``); another
-    embedding when read again.
+    without an adapter; "peft" with an ``alpha`` or with another number of adapters than one; a model that the form
+    cannot express; a package that it needs (``require_onnx``); another embedding when read again.
     """
     output, folder = Path(output), Path(model)
     _require_folder(folder)
     _require_sense(output, form, adapters, alpha, any_base)
-    matcher = load_matcher(folder)
-    merge_adapters(matcher, adapters, alpha, any_base=any_base)
+    matcher, lora = load_matcher(folder), None
+    if form == "peft":
+        lora = load_adapter(matcher, adapters[0], any_base=any_base)
+    else:
+        merge_adapters(matcher, adapters, alpha, any_base=any_base)
     mask_file = folder / MASK_NETWORK if (folder / MASK_NETWORK).is_file() else None
-    kind, source = KINDS[form], Source(matcher, mask_file, _record(matcher))
+    kind, source = KINDS[form], Source(matcher, mask_file, _record(matcher), folder, lora)
     kind.require(matcher)
     with _whole_or_nothing(output) as partial:
         kind.write(source, partial)
-        images, texts = differences(matcher, kind.read(partial))
+        images, texts = differences(matcher, kind.read(partial, source))
         if not max(images, texts) <= TOLERANCE:
             raise UserError(
                 got=f"embeddings that differ by {images:.1e} (pictures) and {texts:.1e} (texts) when read again",
@@ -153,6 +159,24 @@ def _require_sense(output: Path, form: Form, adapters: Sequence[str | Path], alp
                 expected=f"--adapter, since nothing else uses {option}",
                 do=f"add --adapter, or leave out {option}",
             )
+    if form == "peft":
+        _require_one_adapter(adapters, alpha)
+
+
+def _require_one_adapter(adapters: Sequence[str | Path], alpha: float) -> None:
+    """What a PEFT folder holds: one update as it is."""
+    if len(adapters) != 1:
+        raise UserError(
+            got=f"--format peft with {len(adapters) or 'no'} adapter{'s' * (len(adapters) > 1)}",
+            expected="one --adapter, which is written by itself",
+            do="write the sum merged into the model (--format hf)" if adapters else "add --adapter",
+        )
+    if alpha != 1:
+        raise UserError(
+            got=f"--format peft with --alpha {alpha:g}",
+            expected="the adapter as it is",
+            do="leave out --alpha, or write the model with part of it merged (--format hf)",
+        )
 
 
 @contextmanager
@@ -182,7 +206,9 @@ def _notes(source: Source, form: Form, adapted: bool) -> tuple[str, ...]:
     notes = []
     if source.matcher.adapter:
         notes.append(f"adapter: {source.matcher.adapter}")
-    if source.mask_file and form in ("open_clip", "onnx"):
+    if source.mask_file and form == "peft":
+        pass  # the base keeps it
+    elif source.mask_file and form in ("open_clip", "onnx"):
         notes.append(f"the mask network of SmartCLIP is left out: {form} has no place for it")
     elif source.mask_file:
         notes.append("the mask network of SmartCLIP goes along" + (", as it was for the base" if adapted else ""))

@@ -249,7 +249,8 @@ def _require_any_base(adapter: Path, any_base: bool) -> None:
         raise UserError(
             got=f"{adapter}, an adapter without {SIDE_FILE}, so of an unknown base",
             expected="an adapter that names its base by hash",
-            do="say any_base (--any-base) if you are sure that it belongs to this model",
+            do="say any_base (--any-base) if you are sure that it belongs to this model; litotes export --format peft "
+            "writes it with the base's name",
         )
 
 
