@@ -15,6 +15,7 @@ import pytest
 from litotes.backbones import vocabulary
 from litotes.backbones.tokenizer import TextTokenizer
 from litotes.backbones.train_tokenizer import train_tokenizer
+from litotes.data.tables import column, read_table
 from litotes.errors import UserError
 
 
@@ -235,25 +236,28 @@ def words(n):
     return " ".join((CYCLE * 18)[:n])
 
 
-# Caption, tokens without start and end, last id before the end at 77 and at 248.
+CUT_77, CUT_248 = [637, 2368, 2252, 518], [2368, 2252, 518, 736]
+"""The last ids before the end of a caption of CYCLE's words that is cut, which has 75 or 246 of them."""
+
+# Caption, tokens without start and end, the last four ids before the end at 77 and at 248.
 LONG = [
-    (words(1), 1, 871, 871),
-    (words(74), 74, 2252, 2252),
-    (words(75), 75, 518, 518),
-    (words(76), 76, 518, 736),
-    (words(77), 77, 518, 2840),
-    (words(150), 150, 518, 525),
-    (words(245), 245, 518, 518),
-    (words(246), 246, 518, 736),
-    (words(247), 247, 518, 736),
-    (words(300), 300, 518, 736),
-    (" ".join([DIGITS] * 4), 40, 271, 271),
-    (" ".join([DIGITS] * 8), 80, 276, 271),
-    (words(75) + " a cat", 77, 518, 2368),
-    (words(75) + " no dog at all", 79, 518, 615),
-    (words(246) + " a cat", 248, 518, 736),
-    (words(246) + " no dog at all", 250, 518, 736),
-    (words(80) + " and there is no person", 85, 518, 2533),
+    (words(1), 1, [49406, 871], [49406, 871]),
+    (words(74), 74, [767, 637, 2368, 2252], [767, 637, 2368, 2252]),
+    (words(75), 75, CUT_77, CUT_77),
+    (words(76), 76, CUT_77, CUT_248),
+    (words(77), 77, CUT_77, [2252, 518, 736, 2840]),
+    (words(150), 150, CUT_77, [1237, 1901, 11463, 525]),
+    (words(245), 245, CUT_77, CUT_77),
+    (words(246), 246, CUT_77, CUT_248),
+    (words(247), 247, CUT_77, CUT_248),
+    (words(300), 300, CUT_77, CUT_248),
+    (" ".join([DIGITS] * 4), 40, [278, 279, 280, 271], [278, 279, 280, 271]),
+    (" ".join([DIGITS] * 8), 80, [273, 274, 275, 276], [278, 279, 280, 271]),
+    (words(75) + " a cat", 77, CUT_77, [2252, 518, 320, 2368]),
+    (words(75) + " no dog at all", 79, CUT_77, [871, 1929, 536, 615]),
+    (words(246) + " a cat", 248, CUT_77, CUT_248),
+    (words(246) + " no dog at all", 250, CUT_77, CUT_248),
+    (words(80) + " and there is no person", 85, CUT_77, [997, 533, 871, 2533]),
 ]
 
 
@@ -264,8 +268,10 @@ def test_long_captions_are_cut_as_the_reference_cuts_them(context, at, cut):
     for row in LONG:
         ids = tokenizer([row[0]])[0].tolist()
         assert len(ids) == min(row[1] + 2, context) and ids.count(49407) == 1
-        assert ids[-2:] == [row[at], 49407], row[0][-40:]
+        assert ids[-5:] == [*row[at], 49407], row[0][-40:]
     assert tokenizer.truncated == cut
+    cat, dog = (tokenizer([words(75) + end])[0].tolist() for end in (" a cat", " no dog at all"))
+    assert (cat == dog) == (context == 77)
     cat, dog = tokenizer([words(context - 2) + " a cat"]), tokenizer([words(context - 2) + " no dog at all"])
     assert cat.equal(dog)
     strict = TextTokenizer(CLIP, context, truncation="refuse")
@@ -281,3 +287,42 @@ def test_the_published_file_gives_clips_vocabulary(tmp_path):
     tokenizer.save(tmp_path)
     pieces = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
     assert sorted(pieces.values()) == list(range(49408))
+
+
+CASES = Path(os.environ.get("LITOTES_SHARED_CASES", "/nonexistent"))
+shared = pytest.mark.skipif(not CASES.is_dir(), reason="LITOTES_SHARED_CASES names no folder of cases")
+
+
+def captions_of(path):
+    table = read_table(path)
+    return dict(zip(column(table, "id"), column(table, "caption"), strict=True))
+
+
+@real
+@shared
+@pytest.mark.parametrize("context", [77, 248])
+def test_shared_long_captions(context):
+    wanted = json.loads((CASES / "05_long_captions" / "expected.json").read_text())
+    texts = captions_of(CASES / "05_long_captions" / "captions.jsonl")
+    tokenizer = TextTokenizer(CLIP, context)
+    found = {name: tokenizer([texts[name]])[0].tolist() for name in wanted["captions"]}
+    for name, ids in found.items():
+        facts = wanted["captions"][name][f"at_{context}"]
+        assert (len(ids), ids.index(49407), ids[-5:]) == (
+            facts["used_length"], facts["eot_position"], facts["last_5_ids"],
+        ), name  # fmt: skip
+    assert tokenizer.truncated == wanted[f"truncated_at_{context}"]
+    assert all(found[first] == found[second] for first, second in wanted[f"must_be_identical_at_{context}"])
+    assert context == 77 or all(found[first] != found[second] for first, second in wanted["must_differ_at_248"])
+
+
+@real
+@shared
+def test_shared_unusual_captions():
+    wanted = json.loads((CASES / "06_unicode_captions" / "expected.json").read_text())
+    tokenizer = TextTokenizer(CLIP, 77)
+    for name in ("captions.csv", "captions.jsonl"):
+        texts = captions_of(CASES / "06_unicode_captions" / name)
+        found = {key: tokenizer([text])[0].tolist() for key, text in texts.items()}
+        assert found == wanted["ids_with_start_and_end"], name
+        assert all(found[first] == found[second] for first, second in wanted["equal_pairs"])

@@ -65,6 +65,11 @@ def test_tiny_and_narrow_red_pictures(size):
     assert torch.allclose(out, wanted, atol=1e-5, rtol=0)
 
 
+def test_a_white_picture_of_one_bit():
+    wanted = torch.tensor([1.930336, 2.074884, 2.145897]).view(3, 1, 1)
+    assert (Preprocess()(Image.new("1", (100, 95), 1)) - wanted).abs().max() < 1e-5
+
+
 @pytest.mark.parametrize("size", [(2, 20000), (20000, 2)])
 def test_long_strips_are_refused_before_they_are_made(size):
     with pytest.raises(UserError) as error:

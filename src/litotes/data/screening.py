@@ -64,7 +64,8 @@ class Screening:
 
     It goes in two steps. ``select``, for each table, sees what a look at the folders tells. ``look``, for "skip",
     decodes every picture once; where it finds something, every ``select`` is to be made again. Under "stop" a file that
-    is damaged within stops the run when it is decoded.
+    is damaged within stops the run when it is decoded. What ``look`` decodes is not kept (150 kB a picture at 224
+    pixels), so that the pictures which are left are decoded once more when they are encoded.
     """
 
     def __init__(self, broken: OnBroken = "stop", allow_missing: int = 0) -> None:
