@@ -19,7 +19,10 @@ from litotes.cli.train_vacsr import Settings
 from litotes.data.noise import noise_sha256, save_noise
 from litotes.data.pairs import read_pairs
 from litotes.errors import UserError
+from litotes.evaluate.kept import kept_answers
 from litotes.evaluate.notes import notes_of_all
+from litotes.evaluate.reading import read_results
+from litotes.evaluate.verdict import significance
 from litotes.models.lora import LoraSettings, add_lora, save_adapter
 from litotes.models.matcher import load_matcher
 from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter
@@ -119,6 +122,28 @@ def test_a_run_leaves_an_adapter_a_journal_and_a_report_that_agree(train, model,
     page = (run / "report.html").read_text()
     for text in ("Answering only where sure", "AURC by σ", "AURC by 1 − p", "kept: step 6"):
         assert text in page
+
+
+def test_the_page_says_how_far_chance_could_reach(train, model, pairs, tmp_path, capsys):
+    rows = [("00.png", 0, "a ball", "no ball", "positive"), ("01.png", 1, "a ball", "no ball", "negative")]
+    titles = ("image_path", "correct_answer", "caption_0", "caption_1", "correct_answer_template")
+    asked = write(tmp_path / "mcq.csv", rows, titles)
+    assert train(choice=asked, images_root=pairs.parent) == 0
+    run = tmp_path / "run"
+    found = read_results([run / "report.json"]).found
+    kept = kept_answers(found)
+    label = next(name for name in found if name != "cosine")
+    assert not kept.notes and kept.answers.keys() == found.keys()
+    told = report(run)["differences"]["vacsr"]
+    assert told == {name: [part._asdict() | {"path": list(part.path)} for part in parts]
+                    for name, parts in kept.compared[label].items()}  # fmt: skip
+    assert [part["path"] for part in told["retrieval"]][-1] == ["rsum"] and {"retrieval", "mcq"} == told.keys()
+    assert kept.roots["mcq"].resolve() == kept.roots["retrieval"].resolve() == pairs.parent.resolve()
+    page, shown = (run / "report.html").read_text(), " ".join(capsys.readouterr().out.split())
+    sentences = significance({name: one.record for name, one in found.items()}, kept.compared)
+    assert len(sentences) >= 2 and all(told.sentence in shown for told in sentences)
+    assert page.count('<small class="reach">') >= 5 and "Questions to look at" in page
+    assert "The figures are cosines, and logits where an adapter of pairs scores;" in page
 
 
 def settings_of(run):

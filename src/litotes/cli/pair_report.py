@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -10,10 +11,13 @@ from litotes.cli.pair_data import PairData
 from litotes.cli.pair_settings import augmentation_of
 from litotes.cli.train_vacsr import Settings
 from litotes.data.augment import UNCHANGED
+from litotes.evaluate.compare import Differences
+from litotes.evaluate.kept import Kept
+from litotes.evaluate.pages import singles
 from litotes.evaluate.plots import loss_curves, loss_terms
 from litotes.evaluate.report import Adaptation, write_comparison_report
 from litotes.evaluate.table import figures_table
-from litotes.evaluate.verdict import outcome
+from litotes.evaluate.verdict import outcome, significance
 from litotes.models.variational import AdapterConfig
 from litotes.objectives.vacsr import VacsrConfig, VacsrTerms
 from litotes.train.journal import read_journal
@@ -82,28 +86,34 @@ def selection_notes(settings: Settings) -> list[str]:
     ]
 
 
-def write_page(records: Records, notes: Sequence[str], trained: Trained, settings: Settings) -> None:
-    """The page and its JSON: figures before and after, the method and the data, the losses."""
-    before, after = records.values()
+def write_page(
+    page: Path, records: Records, kept: Kept, notes: Sequence[str], trained: Trained, settings: Settings
+) -> None:
+    """The page and its JSON: figures before and after with what their answers show, method and data, the losses."""
+    after = list(records.values())[-1]
     told = Adaptation(
-        outcome(after["suites"], before["suites"]), tuple(_facts(after, trained, settings)),
-        tuple(_curves(settings)),
-    )  # fmt: skip
-    page = settings.output / "report.html"
+        _outcome(records, kept.compared), tuple(_facts(after, trained, settings)), tuple(_curves(settings))
+    )
     write_comparison_report(
         page, page.with_suffix(".json"), records, title="How likely, and how sure",
-        notes=[*_wrong_pairs(after), *notes], adaptation=told,
+        notes=[*_wrong_pairs(after), *notes], adaptation=told, singles=singles(records, kept),
     )  # fmt: skip
 
 
-def show(records: Records, notes: Sequence[str], screen: Console) -> None:
-    """All figures before and after, what is known of wrong pairs, and the notes."""
-    before, after = records.values()
-    screen.print(figures_table(records, "before and after"))
-    for sentence in (*outcome(after["suites"], before["suites"]), *_wrong_pairs(after)):
+def show(records: Records, compared: Mapping[str, Differences], notes: Sequence[str], screen: Console) -> None:
+    """All figures before and after, how far chance could reach, what is known of wrong pairs, and the notes."""
+    screen.print(figures_table(records, "before and after", compared))
+    sentences = [f"  {told.sentence}" for told in significance(records, compared)]
+    after = list(records.values())[-1]
+    for sentence in (*_outcome(records, compared), *sentences, *_wrong_pairs(after)):
         screen.print(sentence, highlight=False, markup=False)
     for note in notes:
         screen.print(f"note: {note}", highlight=False, markup=False)
+
+
+def _outcome(records: Records, compared: Mapping[str, Differences]) -> tuple[str, ...]:
+    before, after = records
+    return outcome(records[after]["suites"], records[before]["suites"], compared[after])
 
 
 def _facts(after: Mapping[str, Any], trained: Trained, settings: Settings) -> list[tuple[str, str]]:

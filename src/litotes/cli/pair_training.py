@@ -1,7 +1,7 @@
 """The work of ``litotes train vacsr``: from settings to an adapter of pairs and its report."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,13 @@ from litotes.data.noise import save_noise
 from litotes.data.pairs import CaptionedPictures
 from litotes.data.screening import AllOf, Screening, left_out_notes
 from litotes.errors import together
+from litotes.evaluate.answers import Answer
 from litotes.evaluate.by_pairs import scored_by
 from litotes.evaluate.command import progress_bars, require_device
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Remembering
-from litotes.evaluate.files import choice_suite, negated_retrieval_suite, retrieval_suite
+from litotes.evaluate.files import choice_suite, negated_retrieval_suite, picture_roots, retrieval_suite
+from litotes.evaluate.kept import keep_and_compare
 from litotes.evaluate.results import result_record, write_json
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import Suite, run_suites
@@ -100,30 +102,34 @@ def _run(settings: Settings, screen: Console) -> None:
     save_noise(settings.output / "noise.npy", data.seen)
     with progress_bars(screen, "encoding") as progress:
         memory = Remembering(matcher, progress)
-        before = _measured(memory, suites, settings) | left_out
+        before, said_before = _measured(memory, suites, settings)
         work = work_of(matcher, memory, data, objective, method, settings)
     kept = _train(work, loop, data.held, settings)
-    after = _after(work, matcher, trained, suites, settings, screen) | left_out | {"kept": kept}
-    records = {BEFORE: before, settings.method: after}
+    after, said_after = _after(work, matcher, trained, suites, settings, screen)
     notes += [*after.get("signs", ()), *selection_notes(settings)]
     groups = listing(work.task.module, work.task.groups(loop.weight_decay))
-    write_page(records, notes, trained._replace(groups=groups), settings)
-    show(records, notes, screen)
-    for what, where_to in (("adapter", settings.output / FOLDER), ("report", settings.output / "report.html")):
+    page = settings.output / "report.html"
+    records, answers = keep_and_compare(
+        page.with_suffix(".json"), {BEFORE: before | left_out, settings.method: after | left_out | {"kept": kept}},
+        {BEFORE: said_before, settings.method: said_after}, _roots(settings, suites),
+    )  # fmt: skip
+    write_page(page, records, answers, notes, trained._replace(groups=groups), settings)
+    show(records, answers.compared, notes, screen)
+    for what, where_to in (("adapter", settings.output / FOLDER), ("report", page)):
         screen.print(f"{what:<8} {where_to}", highlight=False, soft_wrap=True)
 
 
 def _after(
     work: Work, matcher: Matcher, trained: Trained, suites: list[Suite], settings: Settings, screen: Console
-) -> dict[str, Any]:
-    """Keep what was trained, measure it, and tell what is known of it."""
+) -> tuple[dict[str, Any], dict[str, list[Answer]]]:
+    """Keep what was trained, measure it, and tell what is known of it; with its single answers."""
     folder, method, data, scorer = settings.output / FOLDER, trained.method, trained.data, work.task.scorer
     side = save_pair_adapter(
         scorer, method.kind, method.adapter, matcher, method.objective_record(), folder, work.origin
     )
     whole = ", the backbone trained too" if work.origin else ""
     with progress_bars(screen, "measuring") as progress:
-        after = _measured(work.again(progress), scored_by(suites, PairScorer(scorer)), settings)
+        after, said = _measured(work.again(progress), scored_by(suites, PairScorer(scorer)), settings)
     after |= {"pretrained": f"{folder} ({method.method} on {method.kind}{whole})", "pair_adapter": record(side)}
     if work.origin:
         after["pair_backbone"] = record(read_pair_backbone(folder / BACKBONE))
@@ -134,7 +140,7 @@ def _after(
         features = pair_features(matcher, data.training, data.seen) if work.origin else work.untrained
         told = wrong_pair_auroc(scorer, features, data, work.untrained)
         after |= {"noise": data.noise, "wrong_pairs": told}
-    return after
+    return after, said
 
 
 def _require_places(settings: Settings) -> None:
@@ -191,18 +197,32 @@ def _held_suite(held: CaptionedPictures, settings: Settings) -> Retrieval:
 
 def _file_suites(settings: Settings, screening: Screening) -> list[Suite]:
     """What is asked of the files that were named."""
-    if not (settings.choice or settings.retrieval or settings.negated_retrieval):
+    config = _asked_files(settings)
+    if config is None:
         return []
-    config = EvaluateConfig(
-        model=settings.model, choice=settings.choice, retrieval=settings.retrieval,
-        negated_retrieval=settings.negated_retrieval, ks=settings.ks, images_root=settings.images_root,
-        allow_missing=settings.allow_missing,
-    )  # fmt: skip
     readers: list[tuple[Callable[..., Suite], Path | None]] = [
         (choice_suite, settings.choice), (retrieval_suite, settings.retrieval),
         (negated_retrieval_suite, settings.negated_retrieval),
     ]  # fmt: skip
     return together(*(partial(read, path, config, screening) for read, path in readers if path))
+
+
+def _asked_files(settings: Settings) -> EvaluateConfig | None:
+    """The files that are asked, as ``litotes evaluate`` would; None where none is named."""
+    if not (settings.choice or settings.retrieval or settings.negated_retrieval):
+        return None
+    return EvaluateConfig(
+        model=settings.model, choice=settings.choice, retrieval=settings.retrieval,
+        negated_retrieval=settings.negated_retrieval, ks=settings.ks, images_root=settings.images_root,
+        allow_missing=settings.allow_missing,
+    )  # fmt: skip
+
+
+def _roots(settings: Settings, suites: Sequence[Suite]) -> dict[str, Path]:
+    """By suite, the folder that the names of its pictures start from."""
+    config = _asked_files(settings)
+    named = {} if config is None else picture_roots(config, [suite for suite in suites if suite.name in config.files])
+    return {"retrieval": settings.images_root or (settings.val_data or settings.train_data).parent} | named
 
 
 def _transforms(own: Preprocess, settings: Settings) -> list[Callable[[Image.Image], object]]:
@@ -211,8 +231,13 @@ def _transforms(own: Preprocess, settings: Settings) -> list[Callable[[Image.Ima
     return [way.square for way in ([own, recipe_pictures(own)] if recipe else [own])]
 
 
-def _measured(memory: Remembering, suites: list[Suite], settings: Settings) -> dict[str, Any]:
-    return result_record(memory, run_suites(memory, suites), dataset=settings.train_data.stem) | {"seed": settings.seed}
+def _measured(
+    memory: Remembering, suites: list[Suite], settings: Settings
+) -> tuple[dict[str, Any], dict[str, list[Answer]]]:
+    """The result record, and the single answers by suite."""
+    answers: dict[str, list[Answer]] = {}
+    results = run_suites(memory, suites, answers)
+    return result_record(memory, results, dataset=settings.train_data.stem) | {"seed": settings.seed}, answers
 
 
 def _require_unchanged(settings: Settings) -> None:

@@ -22,7 +22,7 @@ from litotes.data.statements import TWIN, OptionSet, make_options
 from litotes.data.tables import listed
 from litotes.errors import UserError, together
 from litotes.evaluate.command import progress_bars, require_device
-from litotes.evaluate.kept import fresh_answers, keep_answers
+from litotes.evaluate.kept import keep_and_compare
 from litotes.evaluate.notes import notes_of_all
 from litotes.evaluate.pages import singles
 from litotes.evaluate.report import write_comparison_report
@@ -110,12 +110,11 @@ def _run_training(settings: Settings, recipe: Recipe, screen: Console) -> None:
     if recipe.full:
         extra["pretrained"] = f"all weights of {recipe.full} tuned"
     adapted, after = evaluated("measuring adapted", matcher, suites, settings, screen)
-    answers = {"base": before, "adapted": after}
     page = settings.output / "report.html"
-    records = keep_answers(
-        page.with_suffix(".json"), {"base": base, "adapted": adapted | extra}, answers, questions.roots
-    )
-    kept = fresh_answers(records, answers, questions.roots)
+    records, kept = keep_and_compare(
+        page.with_suffix(".json"), {"base": base, "adapted": adapted | extra}, {"base": before, "adapted": after},
+        questions.roots,
+    )  # fmt: skip
     told = adaptation(settings, recipe, train_part, matcher, settings.output / RUN, records, kept.compared)
     write_comparison_report(
         page, page.with_suffix(".json"), records, title="What the adaptation changed",

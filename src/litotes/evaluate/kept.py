@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from litotes.errors import UserError
-from litotes.evaluate.answers import Answer, Answers, read_answers, write_answers
+from litotes.evaluate.answers import MODELS, Answer, Answers, read_answers, write_answers
 from litotes.evaluate.compare import Difference, Differences, differences
 from litotes.evaluate.reading import Found
 from litotes.evaluate.rows import Record, keys_at, value_at
@@ -84,6 +84,28 @@ def fresh_answers(
         label: differences(answers[first], answers[label], records[first]["suites"]) for label in others
     }
     return Kept(answers, roots, compared, [])
+
+
+def keep_and_compare(
+    path: Path,
+    records: Mapping[str, Record],
+    answers: Mapping[str, dict[str, list[Answer]]],
+    roots: dict[str, Path],
+) -> tuple[dict[str, dict[str, Any]], Kept]:
+    """Write the answers of two models that were measured just now, and compare the second with the first.
+
+    records, answers: by two labels of any kind; in the file of answers the first is "base", the second "adapted".
+    Returned are the records by their labels, see ``keep_answers``, and what ``fresh_answers`` gives.
+    """
+    labels = dict(zip(MODELS, records, strict=True))
+    told = keep_answers(
+        path,
+        {name: records[label] for name, label in labels.items()},
+        {name: answers[label] for name, label in labels.items()},
+        roots,
+    )
+    named = {label: told[name] for name, label in labels.items()}
+    return named, fresh_answers(named, {label: answers[label] for label in named}, roots)
 
 
 def keep_answers(
