@@ -91,6 +91,40 @@ def test_ids_name_the_folders_that_are_there(tmp_path):
         class_folders(root, lines)
 
 
+def test_files_of_no_class_are_told_and_hidden_ones_are_not_there(numbered, tmp_path):
+    for name in ("README.txt", "beside.png", "3/deep/Z.JPEG", "3/deep/raw.heic", "3/.hidden.png", ".git/x.png"):
+        (numbered / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4)).save(numbered / name, format="PNG")
+    (tmp_path / "elsewhere").mkdir()
+    Image.new("RGB", (4, 4)).save(tmp_path / "elsewhere" / "linked.png")
+    (numbered / "12").symlink_to(tmp_path / "elsewhere")
+    suite = suite_of(numbered, write(tmp_path / "names.txt", [*NAMES, "link"]))
+    names = [suite.pictures.name(i) for i in range(len(suite.pictures))]
+    expected = {f"{i}/img.png" for i in range(12)} | {"3/deep/Z.JPEG", "12/linked.png"}
+    assert (set(names), len(names)) == (expected, len(expected))
+    assert suite.notes == [
+        "files of no class, or without a picture's ending, left out: 3 (3/deep/raw.heic, README.txt, beside.png)"
+    ]
+
+
+def test_ids_are_no_names_for_prompts(tmp_path):
+    root = folders(tmp_path / "a", ["n01498041", "n01440764"])
+    with pytest.raises(UserError, match=r"WordNet ids \(n01440764, n01498041\), without names"):
+        suite_of(root, None)
+
+
+@pytest.mark.parametrize("column", ["classname", "class", "label", "caption"])
+def test_a_tables_captions_are_asked_as_they_are_and_its_names_in_a_prompt(tmp_path, column):
+    root = folders(tmp_path / "a", ["x", "y"])
+    table = write(tmp_path / "a.csv", [f"filepath,{column}", "x/img.png,a_b", "y/img.png,c"])
+    suite = suites_from_files(EvaluateConfig(model=root, classification=table, images_root=root))[0]
+    assert (suite.labels, suite.classnames) == ([0, 1], ["a_b", "c"])
+    assert suite.templates == (("{c}",) if column == "caption" else ("a photo of a {c}.",))
+    both = write(tmp_path / "both.csv", ["filepath,label,caption", "x/img.png,1,a cat", "y/img.png,2,a dog"])
+    suite = suites_from_files(EvaluateConfig(model=root, classification=both, images_root=root))[0]
+    assert (suite.classnames, suite.templates) == (["a cat", "a dog"], ("{c}",))
+
+
 def test_plain_names_go_by_the_alphabet_and_must_be_as_many(tmp_path):
     root = folders(tmp_path / "a", ["n2", "n10"])
     assert class_folders(root, write(tmp_path / "two.txt", ["x y", "z"])).classnames == ["x y", "z"]

@@ -41,9 +41,11 @@ def record():
 
 def test_metrics_carry_the_names_that_other_tools_use(record):
     recall = {f"{way}_retrieval_recall@{k}": 1.0 for way in ("image", "text") for k in (1, 5, 10)}
+    plain = {f"world-{key}": value for key, value in recall.items()}
+    recall |= {"image_to_text_median_rank": 1.0, "text_to_image_median_rank": 1.0}
     expected = {
         "world-mcq-total_accuracy": 1.0, "world-mcq-positive_accuracy": 1.0, "world-mcq-negative_accuracy": 1.0,
-        "world-mcq-hybrid_accuracy": None, **recall, "rsum": 600.0,
+        "world-mcq-hybrid_accuracy": None, **recall, **plain, "rsum": 600.0,
         **{f"world-negated-{key}": value for key, value in recall.items()}, "world-negated-rsum": 600.0,
         "acc1": 1.0, "acc5": 1.0, "mean_per_class_recall": 1.0, "world-pairs-d": 1.0,
         "world-radius-image": 2.0, "world-radius-positive": 2.0, "world-radius-negated_positive": 2.0,
@@ -59,7 +61,9 @@ def test_image_retrieval_is_text_to_image():
     results = run_suites(encoder, [suite])
     assert (results["retrieval"]["t2i"], results["retrieval"]["i2t"]) == ({"1": 1.0}, {"1": 0.5})
     metrics = result_record(encoder, results, dataset="d")["metrics"]
-    assert metrics == {"image_retrieval_recall@1": 1.0, "text_retrieval_recall@1": 0.5, "rsum": 150.0}
+    recall = {"image_retrieval_recall@1": 1.0, "text_retrieval_recall@1": 0.5}
+    ranks = {"image_to_text_median_rank": 1.5, "text_to_image_median_rank": 1.0}
+    assert metrics == {**recall, **{f"d-{key}": value for key, value in recall.items()}, **ranks, "rsum": 150.0}
 
 
 def test_the_record_has_the_top_level_of_clip_benchmark_and_the_honest_fields(record):

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from litotes.errors import UserError
 from litotes.evaluate.classification import Classification, fill
 from litotes.evaluate.geometry import Geometry
 from litotes.evaluate.negation import MultipleChoice, Pairs
+from litotes.evaluate.notes import notes_of_all
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import run_suites
 from litotes.objectives.space import SpaceConfig
@@ -129,6 +131,47 @@ def test_retrieval_gives_string_keys_and_both_ways():
     assert result["rsum"] == pytest.approx(375)
     assert result["median_rank"] == {"i2t": 1.0, "t2i": 1.0}
     assert result["n_images_with_captions"] == 3
+
+
+def test_a_recall_that_no_model_can_miss_is_told():
+    """The first four of eight captions can all be the other picture's, the first five cannot."""
+    suite = Retrieval("retrieval", pictures(3), ["a", "b", "c", "d"], [0, 1, 2, 1], ks=(1, 2, 3))
+    encoder = FakeEncoder({f"folder/p{i}": torch.eye(3)[i].tolist() for i in range(3)}, {}, default=[1.0, 0, 0])
+    assert suite.run(encoder)["notes"] == [
+        "caption → picture, R@3 is 100 % whatever the model: the first 3 of 3 pictures always hold a right one"
+    ]
+    assert "notes" not in replace(suite, ks=(1, 2)).run(encoder)
+    with pytest.raises(UserError, match="retrieval: recall at K = 5 over 4 images"):
+        Retrieval("retrieval", pictures(4), [*"abcdefgh"], [0] * 4 + [1] * 4, ks=(5,))
+    wide = Retrieval("retrieval", pictures(5), [*"abcdefgh"], [0] * 4 + [1] * 4, ks=(4, 5))
+    assert [note.split(" is ")[0] for note in wide.run(encoder)["notes"]] == [
+        "picture → caption, R@5", "caption → picture, R@5"
+    ]  # fmt: skip
+
+
+def test_rows_that_stand_twice_are_counted_and_told():
+    retrieval = Retrieval("retrieval", pictures(3), ["a", "b", "a", "a"], [0, 1, 0, 2], ks=(1,))
+    question = (("a", "b"), 0, "positive")
+    asked = [(0, *question), (1, *question), (0, *question), (0, ("a", "b"), 1, "positive")]
+    images, options, right, types = (list(part) for part in zip(*asked, strict=True))
+    encoder = FakeEncoder({}, {"b": [0.0, 1.0]}, default=[1.0, 0.0])
+    results = run_suites(encoder, [retrieval, MultipleChoice("mcq", pictures(3), images, options, right, types)])
+    assert [results[name]["repeated_rows"] for name in ("retrieval", "mcq")] == [1, 1]
+    notes = notes_of_all({"value": {"suites": results}})
+    assert {f"{name}: 1 rows repeat an earlier one; each counts" for name in results} <= set(notes)
+
+
+def test_prompts_and_numbers_of_classes_that_mislead_are_told():
+    def notes(names, *templates):
+        suite = Classification("classification", pictures(2), [0, 1], names, templates)
+        return suite.run(FakeEncoder({}, {}, default=[1.0, 0.0]))["notes"]
+
+    bare = "2 of 3 classes are asked for by a single word, such as “cat”"
+    assert [note.partition(", without")[0] for note in notes(["cat", "polar_bear", "dog"], "{c}")] == [bare]
+    assert len(notes(["cat", "dog"], "a photo of a {c}.", "{}")) == 1
+    assert notes(["a cat", "a dog"], "{c}") == notes(["cat", "dog"], "a {c}") == []
+    assert "called by numbers" in notes(["0", "1"], "a photo of a {c}.")[0]
+    assert "acc5 is 100 % whatever the model" in notes([*"abcde"], "a {c}")[0]
 
 
 def test_pictures_without_a_caption_are_distractors_only():

@@ -54,6 +54,7 @@ _SHARE = _Form("a share from 0 to 1", _is_share)
 _SHARE_OR_NONE = _Form("a share from 0 to 1, or null", lambda value: value is None or _is_share(value))
 _INTERVAL = _Form("the two ends of an interval, from 0 to 1", lambda value: value is None or _is_interval(value))
 _NUMBER = _Form("a number", _is_number)
+_RANK = _Form("a number from 1 on", lambda value: _is_number(value) and value >= 1)
 _LENGTH = _Form("a number from 0 on", lambda value: _is_number(value) and value >= 0)
 _CHANGE = _Form("a difference of two shares, from -1 to 1", lambda value: _is_number(value) and -1 <= value <= 1)
 _ANGLE = _Form("degrees from 0 to 180", lambda value: _is_number(value) and 0 <= value <= 180)
@@ -78,7 +79,7 @@ _BY_K = _Form(
 
 _BY_KIND = {
     "percent": _SHARE, "control": _SHARE, "rsum": _LENGTH, "gap": _CHANGE, "rsum gap": _NUMBER, "length": _LENGTH,
-    "degrees": _ANGLE,
+    "degrees": _ANGLE, "rank": _RANK,
 }  # fmt: skip
 """What the figures of a kind of ``rows.KINDS`` have to be; of any other, a number."""
 
@@ -115,8 +116,8 @@ _OPTIONAL: dict[str, _Form] = {
 """What else of a record is read, where its first part is there."""
 _MAY_LACK = "answers.pictures"
 _OF_SUITE: dict[str, _Form] = {
-    "notes": _TEXTS, "captions_without_words": _COUNT, "equal_names": _NAMED, "equal_options": _COUNT,
-    "unanswerable": _COUNT, "total_if_ties_go_to_first": _SHARE, "if_ties_won": _NAMED,
+    "notes": _TEXTS, "captions_without_words": _COUNT, "repeated_rows": _COUNT, "equal_names": _NAMED,
+    "equal_options": _COUNT, "unanswerable": _COUNT, "total_if_ties_go_to_first": _SHARE, "if_ties_won": _NAMED,
     "if_ties_won.*": _SHARE_OR_NONE, "file": _TEXT,
 }  # fmt: skip
 """What else of a suite is read, where its first part is there."""

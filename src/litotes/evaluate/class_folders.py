@@ -13,11 +13,15 @@ _WNID = re.compile(r"n\d{8}")
 
 
 class ClassFolders(NamedTuple):
-    """Picture paths below the root, the class of each by its place in ``classnames``, and all class names."""
+    """Picture paths below the root, the class of each by its place in ``classnames``, and all class names.
+
+    ``notes``: in sentences, which files are of no class.
+    """
 
     paths: list[str]
     labels: list[int]
     classnames: list[str]
+    notes: list[str]
 
 
 def class_folders(root: Path, names: Path | None = None) -> ClassFolders:
@@ -30,8 +34,11 @@ def class_folders(root: Path, names: Path | None = None) -> ClassFolders:
       classes, as for ImageNet-A and -R, which have 200 of the 1,000;
     - otherwise: the folders in the order of the alphabet, as many as names.
 
-    Errors: :class:`UserError` for a folder without a picture, or without a name; no folder; fewer or more names than
-    folders where nothing but the order tells which is whose.
+    A class folder is read to any depth. Files without a picture's ending, and those beside the class folders, are told
+    in ``notes``; what is hidden, its name beginning with a point, is not there.
+
+    Errors: :class:`UserError` for a folder without a picture, or without a name; folders named by WordNet ids where no
+    names are given; no folder; fewer or more names than folders where nothing but the order tells which is whose.
     """
     folders = sorted((folder for folder in root.iterdir() if _visible(folder) and folder.is_dir()), key=_natural)
     if not folders:
@@ -41,17 +48,31 @@ def class_folders(root: Path, names: Path | None = None) -> ClassFolders:
     of_folder, classnames = _classes([folder.name for folder in folders], root, names)
     paths: list[str] = []
     labels: list[int] = []
+    left = [path.name for path in root.iterdir() if _visible(path) and not path.is_dir()]
     for label, folder in zip(of_folder, folders, strict=True):
-        files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in PICTURE_ENDINGS)
+        files, others = _inside(folder)
+        left += others
         if not files:
             raise UserError(
                 got=f"class folder {folder} without a picture",
                 expected=f"files that end in {', '.join(PICTURE_ENDINGS)}",
                 do="remove the folder, or fill it",
             )
-        paths += [file.relative_to(root).as_posix() for file in files]
+        paths += files
         labels += [label] * len(files)
-    return ClassFolders(paths, labels, classnames)
+    told = f"files of no class, or without a picture's ending, left out: {len(left):,} ({listed(sorted(left), 3)})"
+    return ClassFolders(paths, labels, classnames, [told] if left else [])
+
+
+def _inside(folder: Path) -> tuple[list[str], list[str]]:
+    """What bears a picture's name in a class folder, at any depth, and all other files; paths from the root on."""
+    sides: tuple[list[str], list[str]] = ([], [])
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder.parent)
+        pictured = path.suffix.lower() in PICTURE_ENDINGS
+        if not any(part.startswith(".") for part in name.parts) and (pictured or not path.is_dir()):
+            sides[not pictured].append(name.as_posix())
+    return sides
 
 
 def read_class_names(path: Path) -> list[tuple[str, str]]:
@@ -104,6 +125,12 @@ def _of_json(path: Path) -> list[tuple[str, str]]:
 def _classes(folders: Sequence[str], root: Path, names: Path | None) -> tuple[list[int], list[str]]:
     """The label of each folder, and the class names."""
     if names is None:
+        if all(map(_WNID.fullmatch, folders)):
+            raise UserError(
+                got=f"{root} with class folders named by WordNet ids ({listed(folders, 3)}), without names",
+                expected="names for the prompts, since no model knows what an id stands for",
+                do='give --classnames, a file with "n01440764 tench" in a line, or imagenet_class_index.json',
+            )
         return list(range(len(folders))), list(folders)
     given = read_class_names(names)
     if all(map(_is_number, folders)):

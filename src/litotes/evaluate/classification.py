@@ -25,6 +25,7 @@ from litotes.metrics.classification import accuracy_at, mean_per_class_recall, r
 
 PLACES = ("{c}", "{}")
 """Where a template takes the class name: CLIP_benchmark writes the first, CLIP's own lists the second."""
+_FIRST = 5
 
 
 @final
@@ -36,12 +37,13 @@ class Classification(Suite):
     score = cosine of picture and class embedding.
 
     ``labels`` [pictures]: index into ``classnames``. ``templates``: prompts with ``{c}`` or ``{}`` for the name, in
-    which underscores become spaces (in the prompt only).
+    which underscores become spaces (in the prompt only). ``notes``: what must be known of the pictures.
 
     ``run`` gives ``acc1``, ``acc5`` (None under five classes), ``mean_per_class_recall``, ``per_class`` by class name
     with an image (by ``name #index`` where names repeat), ``equal_names``: classes whose prompts are the same, which
-    tie with each other and cannot be told apart; ``templates``; and ``answers``, with two scores each: that of
-    the right class and of the best other one. Ties are misses.
+    tie with each other and cannot be told apart; ``notes``, those of the field, and where the prompts or the number of
+    classes make a figure mean less than it seems; ``templates``; and ``answers``, with two scores each: that of the
+    right class and of the best other one. Ties are misses.
 
     Errors: lists of unequal length, labels out of range, an empty class name, a template without a place.
     """
@@ -51,6 +53,7 @@ class Classification(Suite):
     labels: Sequence[int]
     classnames: Sequence[str]
     templates: Sequence[str] = ("a photo of a {c}.",)
+    notes: Sequence[str] = ()
     task = "zeroshot_classification"
 
     def __post_init__(self) -> None:
@@ -88,10 +91,11 @@ class Classification(Suite):
         recall = recall_of_classes(scores, self.labels)
         return {
             "acc1": accuracy_at(scores, self.labels, 1),
-            "acc5": accuracy_at(scores, self.labels, 5) if len(self.classnames) >= 5 else None,
+            "acc5": accuracy_at(scores, self.labels, _FIRST) if len(self.classnames) >= _FIRST else None,
             "mean_per_class_recall": mean_per_class_recall(scores, self.labels),
             "per_class": {self._key(label): share for label, share in recall.items()},
             "equal_names": self._equal_names(),
+            "notes": [*self.notes, *self._odd_prompts()],
             "templates": list(self.templates),
             "answers": self._answers(scores),
         }
@@ -112,6 +116,22 @@ class Classification(Suite):
         prompts = [fill(template, name) for name in self.classnames for template in self.templates]
         texts = encoder.encode_texts(prompts)
         return encoder.similarity.pooled(texts.reshape(len(self.classnames), len(self.templates), -1))
+
+    def _odd_prompts(self) -> list[str]:
+        """Where prompts, or the number of classes, make a figure mean less than it seems."""
+        words = [name for name in map(readable, self.classnames) if len(name.split()) == 1]
+        told = []
+        if words and any(template in PLACES for template in self.templates):
+            told.append(
+                f"{len(words):,} of {len(self.classnames):,} classes are asked for by a single word, such as "
+                f"“{words[0]}”, without a sentence around it: CLIP is used to sentences, and a model adapted on these "
+                'can answer a bare word quite differently; "a photo of a {c}." is the usual prompt (--templates)'
+            )
+        if all(name.strip().isdecimal() for name in self.classnames):
+            told.append("the classes are called by numbers, and so are they in the prompts (--classnames gives names)")
+        if len(self.classnames) == _FIRST:
+            told.append(f"acc{_FIRST} is 100 % whatever the model, since there are {_FIRST} classes")
+        return told
 
     def _equal_names(self) -> dict[str, list[int]]:
         places: dict[str, list[int]] = {}

@@ -48,8 +48,8 @@ class EvaluateConfig:
         set by all its judges (5K, 1K with RSUM, CxC, ECCV Caption), for which every picture must be there.
     coco_judgements: folder of their judgements, eccv_caption/data; by default that of the installed package
         (pip install 'litotes[coco]').
-    classification: a folder of class folders, one of CIFAR's binary version, or a table (filepath, caption) whose
-        different captions are the classes.
+    classification: a folder of class folders, one of CIFAR's binary version, or a table whose different captions
+        (filepath, caption) or names (filepath, classname) are the classes.
     classnames: file of class names for class folders, one a line or "n01440764 tench" a line, or JSON; by default the
         folders' own names.
     valse: VALSE's file of true and false texts, such as existence.json.
@@ -62,7 +62,7 @@ class EvaluateConfig:
         the model starts, those that cannot be read are listed with the reason, and their rows left out.
     allow_missing: how many pictures may be missing; those are listed, and their rows left out.
     templates: file of prompts, one a line, with {c} or {} for the class name; by default "a photo of a {c}." for
-        class folders and the caption alone for a table.
+        class folders and a table of class names, and for a table of captions the caption alone.
     ks: ranks at which recall is counted.
     dataset: name of the data in the result's keys; by default the folder of the first file, in the order of
         --choice, --retrieval and so on in this help (of a protocol with a name, such as --flickr30k, that name).

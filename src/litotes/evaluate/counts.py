@@ -1,6 +1,6 @@
 """Whether a file has as many of everything as the published one: all that can be told where its hash is not known."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -23,9 +23,11 @@ def by_counts(name: str, published: Mapping[str, int], found: Mapping[str, int])
     )
 
 
-def told_of(source: Source | None) -> dict[str, object]:
-    """The fields of a result; none where nothing is known."""
-    return {} if source is None else {"file": source.file, "notes": list(source.notes)}
+def told_of(source: Source | None, further: Sequence[str] = ()) -> dict[str, object]:
+    """The fields of a result, ``further`` notes behind those of the source; none where nothing is known."""
+    if source is None:
+        return {"notes": list(further)} if further else {}
+    return {"file": source.file, "notes": [*source.notes, *further]}
 
 
 def _told(counts: Mapping[str, int], other: Mapping[str, int]) -> str:

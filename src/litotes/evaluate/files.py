@@ -17,7 +17,7 @@ from litotes.data.negbench import (
 )
 from litotes.data.rows import image_paths
 from litotes.data.screening import Screening
-from litotes.data.tables import CAPTION, filled, is_blank, listed, read_lines, read_table
+from litotes.data.tables import CAPTION, filled, is_blank, listed, read_lines, read_table, title_of
 from litotes.errors import UserError, together
 from litotes.evaluate.class_folders import class_folders
 from litotes.evaluate.classification import PLACES, Classification
@@ -31,6 +31,8 @@ from litotes.evaluate.suite import Suite
 
 FOLDER_TEMPLATES = ("a photo of a {c}.",)
 TABLE_TEMPLATES = ("{c}",)
+CLASS = ("classname", "class", "label")
+"""Columns of names, which want a prompt around them, where a table of classes has no column of captions."""
 
 _FIXED_ORDER = ("hybrid", "positive", "negative")
 _FIXED_ORDER_FILES = ("COCO MCQ rephrased", "VOC2007 MCQ rephrased", "VOC2007 MCQ template", "MSR-VTT MCQ rephrased")
@@ -131,11 +133,13 @@ def negated_retrieval_suite(path: Path, config: EvaluateConfig, screening: Scree
 
 
 def classification_suite(path: Path, config: EvaluateConfig, screening: Screening) -> Classification:
-    """Classification from a folder of class folders, CIFAR's binary version, or a table of captions, the classes.
+    """Classification from a folder of class folders, CIFAR's binary version, or a table of the classes.
 
+    The captions of a table are asked as they stand, its class names (``CLASS``) and those of folders in CLIP's prompt.
     A class all of whose pictures are left out stays one of the answers.
     """
     pictures: Pictures
+    notes: list[str] = []
     if config.classnames and not (path.is_dir() and not is_cifar(path)):
         raise UserError(
             got=f"--classnames with {path}",
@@ -146,20 +150,21 @@ def classification_suite(path: Path, config: EvaluateConfig, screening: Screenin
         pictures, labels, classnames = read_cifar_test(path)
         templates = _templates(config.templates, FOLDER_TEMPLATES)
     elif path.is_dir():
-        names, labels, classnames = class_folders(path, config.classnames)
+        names, labels, classnames, notes = class_folders(path, config.classnames)
         pictures = ImageFiles(names, path, allow_missing=config.allow_missing)
         templates = _templates(config.templates, FOLDER_TEMPLATES)
     else:
         table = read_table(path)
-        captions, paths = filled(table, *CAPTION), image_paths(table)
+        names_only = title_of(table, *CAPTION) is None and title_of(table, *CLASS) is not None
+        captions, paths = filled(table, *(CLASS if names_only else CAPTION)), image_paths(table)
         _refuse_two_classes(path, paths, captions)
         classnames = list(dict.fromkeys(captions))
         label = {name: i for i, name in enumerate(classnames)}
         labels = [label[caption] for caption in captions]
         pictures = _pictures(paths, path, config)
-        templates = _templates(config.templates, TABLE_TEMPLATES)
+        templates = _templates(config.templates, FOLDER_TEMPLATES if names_only else TABLE_TEMPLATES)
     left = screening.select("classification", pictures, range(len(pictures)))
-    return Classification("classification", left.pictures, left.of(labels), classnames, templates)
+    return Classification("classification", left.pictures, left.of(labels), classnames, templates, notes)
 
 
 def _pictures(paths: Sequence[str], table: Path, config: EvaluateConfig) -> ImageFiles:

@@ -54,6 +54,10 @@ def _retrieval(name: str, result: Record) -> tuple[str, str, list[Measure]]:
         f"{result['n_texts']:,} {about}, {result['n_images']:,} pictures: is the right one among the first K? "
         "rSum is the sum of these percentages."
     )
+    ranks = [
+        Measure(f"{label}, median rank", ("median_rank", way), "rank")
+        for way, label in ways if "median_rank" in result
+    ]  # fmt: skip
     gap = []
     if "gap" in result:
         gap = [Measure(f"Gap to plain captions, {label}, R@{k}", ("gap", way, k), "gap")
@@ -62,7 +66,8 @@ def _retrieval(name: str, result: Record) -> tuple[str, str, list[Measure]]:
         note += " The gap is what the denial costs: negated less plain captions of the same pictures."
     title = "Retrieval with negated captions" if result["negated"] else "Retrieval"
     name = result.get("protocol", name)
-    return _titled(title, name, "retrieval_neg" if result["negated"] else "retrieval"), note, [*rows, total, *gap]
+    usual = "retrieval_neg" if result["negated"] else "retrieval"
+    return _titled(title, name, usual), note, [*rows, *ranks, total, *gap]
 
 
 def _judged(name: str, result: Record) -> tuple[str, str, list[Measure]]:

@@ -18,6 +18,7 @@ from litotes.evaluate.suite import (
     Result,
     Suite,
     base_name,
+    count_repeated,
     require_in_range,
     require_parallel,
     sha256_of_rows,
@@ -50,7 +51,8 @@ class MultipleChoice(Suite):
     ``run`` gives the keys of ``choice_accuracy`` (``total``, each type and its ``n_<type>``, ``ties``);
     ``total_if_ties_go_to_first``, by the first-maximum rule of NegBench's own code; ``n``; ``chance``, the accuracy of
     guessing; ``interval``, Wilson's 95 % interval of ``total``, and ``intervals``, those of the types; ``controls``,
-    see below, and the ``seed`` of their draw; ``equal_options``, questions with two options of the same wording, and
+    see below, and the ``seed`` of their draw; ``repeated_rows``, questions that an earlier one asks already, word for
+    word of the same picture (each counts); ``equal_options``, questions with two options of the same wording, and
     ``unanswerable``, those of them in which the true option is one of the two: a tie by construction, wrong whatever
     the model; ``wrong_by_type``, for each question type how often an option of each place (or kind) was chosen
     instead; ``answers``.
@@ -94,9 +96,13 @@ class MultipleChoice(Suite):
 
     def identity(self) -> Identity:
         """Rows of picture, answer, options and type, as NegBench's files are recognised."""
-        rows = zip(self.image_of_question, self.correct, self.options, self.types, strict=True)
-        digest = sha256_of_rows((base_name(self.pictures, i), c, *texts, kind) for i, c, texts, kind in rows)
+        digest = sha256_of_rows((base_name(self.pictures, i), *rest) for i, *rest in self._rows())
         return Identity(self.pictures, sum(map(len, self.options)), digest)
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        """All that is asked by each question; the picture by its number."""
+        for i, right, texts, kind in zip(self.image_of_question, self.correct, self.options, self.types, strict=True):
+            yield i, right, *texts, kind
 
     def run(self, encoder: Encoder) -> Result:
         """Accuracies, ties and what was chosen instead; see the class."""
@@ -116,6 +122,7 @@ class MultipleChoice(Suite):
             "intervals": {kind: _interval(counts[kind], _count(counts, kind)) for kind in sorted(set(self.types))},
             "controls": self._controls(encoder.similarity, pictures, asked, texts),
             "seed": CONTROL_SEED,
+            "repeated_rows": count_repeated(self._rows()),
             "equal_options": sum(len(set(options)) < size for options in self.options),
             "unanswerable": sum(
                 list(options).count(options[right]) > 1

@@ -25,6 +25,8 @@ def _notes(record: Record) -> list[str]:
         notes += [f"{name}: {note}" for note in result.get("notes", ())]
         if result.get("captions_without_words"):
             notes.append(f"{name}: {result['captions_without_words']} captions without words, counted like any other")
+        if result.get("repeated_rows"):
+            notes.append(f"{name}: {result['repeated_rows']} rows repeat an earlier one; each counts")
         if result.get("equal_names"):
             notes.append(f"{name}: classes of one name cannot be told apart: {', '.join(result['equal_names'])}")
     return notes

@@ -13,6 +13,7 @@ from litotes.evaluate.suite import Result
 from litotes.places import write_whole
 
 Metrics = dict[str, float | None]
+_DIRECTIONS = {"i2t": "image_to_text", "t2i": "text_to_image"}
 
 
 def result_record(
@@ -78,7 +79,10 @@ def flat_metrics(dataset: str, suites: Mapping[str, Mapping[str, Any]]) -> Metri
     """Metrics of all suites under the names that the benchmarks' own tools use; fractions 0-1, ``rsum`` in percent.
 
     ``acc1``, ``mean_per_class_recall``; ``image_retrieval_recall@K`` (text -> image) and ``text_retrieval_recall@K``
-    (image -> text); NegBench's ``<dataset>-mcq-total_accuracy`` and ``<dataset>-negated-image_retrieval_recall@K``.
+    (image -> text); open_clip's ``image_to_text_median_rank`` and ``text_to_image_median_rank`` (the mean of the middle
+    two ranks where their number is even, which open_clip rounds down); NegBench's ``<dataset>-mcq-total_accuracy``,
+    ``<dataset>-image_retrieval_recall@K`` (the same figure once more, not of protocols that have a name) and
+    ``<dataset>-negated-image_retrieval_recall@K``; before all names of negated searches stands ``<dataset>-negated-``.
     Two suites of one task: the later one's names begin with the suite's name.
     """
     metrics: Metrics = {}
@@ -123,8 +127,11 @@ def _mcq(dataset: str, result: Mapping[str, Any]) -> Metrics:
 def _retrieval(dataset: str, result: Mapping[str, Any]) -> Metrics:
     prefix = f"{dataset}-negated-" if result["negated"] else ""
     ways = {"image": result["t2i"], "text": result["i2t"]}
-    recall = {f"{prefix}{way}_retrieval_recall@{k}": v for way, shares in ways.items() for k, v in shares.items()}
-    return {**recall, f"{prefix}rsum": result["rsum"]}
+    recall = {f"{way}_retrieval_recall@{k}": v for way, shares in ways.items() for k, v in shares.items()}
+    ranks = {f"{words}_median_rank": result["median_rank"][way] for way, words in _DIRECTIONS.items()}
+    named = {f"{prefix}{key}": value for key, value in {**recall, **ranks, "rsum": result["rsum"]}.items()}
+    negbench = not result["negated"] and "protocol" not in result
+    return {**named, **({f"{dataset}-{key}": value for key, value in recall.items()} if negbench else {})}
 
 
 def _judged(dataset: str, result: Mapping[str, Any]) -> Metrics:

@@ -1,5 +1,6 @@
 """Retrieval both ways, with any number of captions an image."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -15,6 +16,7 @@ from litotes.evaluate.suite import (
     Result,
     Suite,
     base_name,
+    count_repeated,
     require_in_range,
     require_parallel,
     sha256_of_rows,
@@ -39,8 +41,10 @@ class Retrieval(Suite):
 
     ``run`` gives ``i2t`` and ``t2i`` by K (keys are strings), ``rsum`` in percent (600 at most for three K),
     ``median_rank`` and ``ties`` both ways, ``n_images_with_captions``, ``captions_without_words`` (queries like any
-    other) and ``answers``. ``ties`` are the searches whose rank the rule for ties decides: an item that is not right
-    has the very score of the best right one.
+    other), ``repeated_rows`` (captions that their picture has already; each is a query), ``notes`` where there are any
+    (how the file differs from the published one; recalls that are 100 % whatever the model, since K reaches the worst
+    rank that there is) and ``answers``. ``ties`` are the searches whose rank the rule for ties decides: an item that is
+    not right has the very score of the best right one.
 
     Errors: lists of unequal length, no picture, indices out of range, a K above the number of pictures or captions.
     """
@@ -88,11 +92,26 @@ class Retrieval(Suite):
             "ties": {"i2t": len(found.tied_images), "t2i": len(found.tied_texts)},
             "n_images_with_captions": len(set(self.image_of_caption)),
             "captions_without_words": sum(map(is_blank, self.captions)),
+            "repeated_rows": count_repeated(zip(self.image_of_caption, self.captions, strict=True)),
             **({"protocol": self.protocol} if self.protocol else {}),
-            **told_of(self.source),
+            **told_of(self.source, self._certain()),
             "answers": searches(found.image_to_text, self._picture_queries())
             + searches(found.text_to_image, self._caption_queries()),
         }
+
+    def _certain(self) -> list[str]:
+        """Of which recalls nothing can be learnt: no item of the gallery can stand behind the first K."""
+        fewest = min(Counter(self.image_of_caption).values())
+        worst = {
+            "picture → caption": (len(self.captions) - fewest + 1, f"{len(self.captions):,} captions"),
+            "caption → picture": (len(self.pictures), f"{len(self.pictures):,} pictures"),
+        }
+        return [
+            f"{way}, R@{k} is 100 % whatever the model: the first {k} of {gallery} always hold a right one"
+            for way, (rank, gallery) in worst.items()
+            for k in self.ks
+            if k >= rank
+        ]
 
     def _picture_queries(self) -> Iterator[dict[str, Any]]:
         for item in range(len(self.pictures)):

@@ -78,22 +78,27 @@ class Measure:
 
 @dataclass(frozen=True)
 class Kind:
-    """How figures of a kind are printed: factor, unit, full scale of the bar, whether more is better, the sign."""
+    """How figures of a kind are printed: factor, unit, full scale of the bar, whether more is better, sign, decimals.
+
+    ``scale``: None for the greatest figure of the row, 0 for no bar.
+    """
 
     factor: float
     unit: str
     scale: float | None
     judged: bool
     signed: bool = False
+    decimals: int = 1
 
 
 KINDS = {
     "percent": Kind(100.0, " %", 100.0, True),
     "control": Kind(100.0, " %", 100.0, False),
     "rsum": Kind(1.0, "", 600.0, True),
-    "gap": Kind(100.0, "", 100.0, True, signed=True),
-    "rsum gap": Kind(1.0, "", 600.0, True, signed=True),
-    "length": Kind(1.0, "", None, False),
+    "gap": Kind(100.0, "", 0.0, True, signed=True),
+    "rsum gap": Kind(1.0, "", 0.0, True, signed=True),
+    "length": Kind(1.0, "", None, False, decimals=2),
+    "rank": Kind(1.0, "", 0.0, False),
     "degrees": Kind(1.0, "°", None, False),
 }
 
@@ -111,7 +116,8 @@ def row_of(measure: Measure, results: list[Record | None]) -> Row:
     """
     values = [number_at(result, measure.path) for result in results]
     kind = KINDS[measure.kind]
-    scale = kind.scale or max((abs(value) for value in values if value is not None), default=0.0) or 1.0
+    greatest = max((abs(value) for value in values if value is not None), default=0.0) or 1.0
+    scale = greatest if kind.scale is None else kind.scale
     parts = [keys_at(result, measure.summed) if measure.summed else set() for result in results]
     cells = [
         _cell(value, values[0] if i and parts[i] == parts[0] else None, kind, scale) for i, value in enumerate(values)
@@ -136,14 +142,13 @@ def _cell(value: float | None, base: float | None, kind: Kind, scale: float) -> 
     if value is None:
         return Cell("–", None, "", "")
     shown = kind.factor * value
-    decimals = 2 if kind.unit == "" and kind.scale is None else 1
-    text = f"{shown:.{decimals}f}{kind.unit}".replace("-", MINUS)
-    bar = None if kind.signed else min(max(shown / scale, 0.0), 1.0)
-    text = signed(shown, decimals) if kind.signed else text
+    text = f"{shown:.{kind.decimals}f}{kind.unit}".replace("-", MINUS)
+    bar = min(max(shown / scale, 0.0), 1.0) if scale else None
+    text = signed(shown, kind.decimals) if kind.signed else text
     if base is None:
         return Cell(text, bar, "", "")
-    change = round(shown - kind.factor * base, decimals)
-    difference = signed(change, decimals)
+    change = round(shown - kind.factor * base, kind.decimals)
+    difference = signed(change, kind.decimals)
     verdict = ("better" if change > 0 else "worse" if change < 0 else "same") if kind.judged else ""
     return Cell(text, bar, difference, verdict)
 

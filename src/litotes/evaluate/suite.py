@@ -81,6 +81,12 @@ def sha256_of_rows(rows: Iterable[Sequence[object]]) -> str:
     return hashlib.sha256("\n".join("\t".join(map(str, row)) for row in rows).encode()).hexdigest()
 
 
+def count_repeated(rows: Iterable[tuple[object, ...]]) -> int:
+    """How many rows say what an earlier one says already."""
+    whole = list(rows)
+    return len(whole) - len(set(whole))
+
+
 def base_name(pictures: Pictures, index: int) -> str:
     """The last part of a picture's name."""
     return PurePath(pictures.name(index)).name
