@@ -14,17 +14,19 @@ pytestmark = pytest.mark.skipif(not ROOT.is_dir(), reason="LITOTES_SHARED_DATA n
 
 
 @pytest.mark.parametrize(
-    "name, known, rows",
+    "name, known, types, pictures",
     [
-        ("COCO_val_mcq_llama3.1_rephrased", "COCO MCQ rephrased", 5914),
-        ("VOC2007_mcq_llama3.1_rephrased", "VOC2007 MCQ rephrased", 5031),
-        ("synthetic_mcq_llama3.1_rephrased", "HardNeg-Syn MCQ rephrased", 9997),
-        ("msr_vtt_mcq_rephrased_llama", "MSR-VTT MCQ rephrased", 1000),
+        ("COCO_val_mcq_llama3.1_rephrased", "COCO MCQ rephrased", (2032, 1870, 2012), 3926),
+        ("VOC2007_mcq_llama3.1_rephrased", "VOC2007 MCQ rephrased", (682, 2121, 2228), 4951),
+        ("synthetic_mcq_llama3.1_rephrased", "HardNeg-Syn MCQ rephrased", (4999, 0, 4998), 9997),
+        ("msr_vtt_mcq_rephrased_llama", "MSR-VTT MCQ rephrased", (335, 353, 312), 1000),
     ],
 )
-def test_published_choice_files(name, known, rows):
+def test_published_choice_files(name, known, types, pictures):
     questions = read_choice(ROOT / "negbench" / f"{name}.csv")
-    assert len(questions) == rows
+    assert tuple(questions.types.count(kind) for kind in ("positive", "negative", "hybrid")) == types
+    assert (len(questions), len(set(questions.image_paths))) == (sum(types), pictures)
+    assert all(len(set(options)) == 4 for options in questions.options)
     assert recognise(fingerprint_choice(questions)) == f"published file: {known}"
 
 

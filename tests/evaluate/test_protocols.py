@@ -141,7 +141,9 @@ def faults():
         ("flickr30k", "a.json", json.dumps({"images": [{**image, "split": "val"}]}), "no images of the split 'test'"),
         ("flickr30k", "a.json", json.dumps({"images": [{**image, "filename": 7}]}), "picture 1 .*7 is no str"),
         ("flickr30k", "a.json", json.dumps({"images": [image, image]}), "picture 2 is 10.jpg of picture 1 again"),
+        ("flickr30k", "a.json", json.dumps({"images": [{**image, "sentences": []}]}), "picture 1 .*there are none"),
         ("flickr30k", "a.json", '[{"image": "10.jpg", "caption": [7]}]', "picture 1: "),
+        ("flickr30k", "a.json", '[{"image": "10.jpg", "caption": []}]', "picture 1: "),
         ("flickr30k", "a.json", "7", "no images of the split"),
         ("sharegpt4v_1k", "a.json", "{}", "a.json: no list"),
         ("sharegpt4v_1k", "a.json", "[]", "an empty list"),
@@ -163,6 +165,12 @@ def test_files_of_another_form_are_refused_with_their_place(tmp_path, name, file
     with pytest.raises(UserError, match=message) as fault:
         suites_from_files(EvaluateConfig(model=tmp_path, ks=(1,), **{name: tmp_path / file}))
     assert file in fault.value.got
+
+
+def test_a_folder_in_place_of_a_file_is_told(tmp_path):
+    for name in ("sharegpt4v_1k", "flickr30k", "flickr30k_31k"):
+        with pytest.raises(UserError, match=r"cannot be read|no file"):
+            suites_from_files(EvaluateConfig(model=tmp_path, ks=(1,), **{name: tmp_path}))
 
 
 @pytest.mark.parametrize(

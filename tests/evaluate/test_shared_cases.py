@@ -9,13 +9,17 @@ import pytest
 import torch
 from evaluate_fakes import FakeEncoder
 
+from litotes.data.caption_folder import picture_files
+from litotes.data.images import ImageFiles
 from litotes.data.negbench import parse_list, read_choice, read_retrieval
+from litotes.data.screening import Screening
 from litotes.data.tables import column, read_table
 from litotes.errors import UserError
 from litotes.evaluate.class_folders import class_folders, read_class_names
 from litotes.evaluate.classification import readable
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
+from litotes.metrics.ranked_lists import list_scores
 from litotes.metrics.ranking import median_rank, ranks, recall_at_k
 
 CASES = Path(os.environ.get("LITOTES_SHARED_CASES", "/nonexistent"))
@@ -30,6 +34,45 @@ def case(name):
 def rows_of(path):
     with path.open(newline="") as file:
         return list(csv.reader(file))[1:]
+
+
+def test_broken_pictures():
+    folder, wanted = case("01_broken_image_files")
+    names = sorted([*wanted["readable"], *wanted["unreadable"]])
+    assert not [name for name in picture_files(folder) if name not in names]
+    if not os.path.lexists(folder / "broken_link.jpg"):  # a link that leads nowhere is lost where links are not kept
+        names.remove("broken_link.jpg")
+    screening = Screening("skip")
+    pictures = ImageFiles(names, folder)
+    screening.select("all", pictures, range(len(names)))
+    screening.look(lambda picture: picture)
+    left = screening.select("all", pictures, range(len(names)))
+    assert [left.pictures.name(i) for i in range(len(left.pictures))] == wanted["readable"]
+    told = screening.record()
+    assert [one["picture"] for one in told["left_out"]["broken"]] == sorted(set(names) - set(wanted["readable"]))
+    assert all(one["reason"] for one in told["left_out"]["broken"]) and told["n_skipped"] == len(names) - 3
+
+
+def test_ranked_lists():
+    folder, wanted = case("16_ranked_metrics_and_ids")
+
+    def read(name):
+        return json.loads((folder / f"{name}.json").read_text())
+
+    def percent(name, truth="ground_truth"):
+        scores, listed = list_scores(read(name), read(truth))
+        return {"R@1": 100 * scores.recall[1], "R-Precision": 100 * scores.r_precision,
+                "mAP@R": 100 * scores.map_at_r}, listed.notes  # fmt: skip
+
+    for name in ("ranked_int", "ranked_str", "ranked_zero_padded_str", "ranked_extra_query"):
+        assert percent(name)[0] == pytest.approx(wanted["mean_percent"], abs=1e-6), name
+    assert percent("ranked_too_short")[0] == pytest.approx(wanted["ranked_too_short"]["honest_percent"], abs=1e-6)
+    assert any("999" in note for note in percent("ranked_extra_query")[1])
+    assert percent("ranked_int", "ground_truth_with_empty")[0] == pytest.approx(wanted["mean_percent"], abs=1e-6)
+    with pytest.raises(UserError, match="104"):
+        percent("ranked_missing_query")
+    with pytest.raises(UserError, match=r"twice|repeat"):
+        percent("ranked_with_repeats")
 
 
 def test_tables():

@@ -118,6 +118,8 @@ def test_what_is_left_out_is_told():
         (RANKED | {"102": [4.0]}, RIGHT, "the id .*4.0"),
         (RANKED | {"102": [-4]}, RIGHT, "the id -4"),
         (RANKED | {"102": [True]}, RIGHT, "the id True"),
+        (RANKED | {"102": ["9" * 20, "a"]}, RIGHT, "the id '9{20}'"),
+        (RANKED | {"9" * 5000: [1]}, RIGHT, "the id '99"),
         (RANKED | {"102": [[1], [2, 3]]}, RIGHT, r"the id \[1\]"),
         (RANKED | {"102": "4"}, RIGHT, "a list of ids"),
         (RANKED | {"102": None}, RIGHT, "a list of ids"),

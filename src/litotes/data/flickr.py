@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from litotes.data.karpathy import of_kind, sentences, test_split
 from litotes.data.negbench import RetrievalCaptions, captions_of_rows
@@ -77,14 +77,18 @@ def _of_list(path: Path, content: list[Any]) -> list[tuple[str, list[str]]]:
     for number, record in enumerate(content, start=1):
         name, texts = (record.get(key) for key in ("image", "caption")) if isinstance(record, dict) else (None, None)
         texts = [texts] if isinstance(texts, str) else texts
-        if not isinstance(name, str) or not isinstance(texts, list) or not all(isinstance(t, str) for t in texts):
+        if not isinstance(name, str) or not _are_texts(texts):
             raise UserError(
                 f"{path}: picture {number}: {record!r:.80}",
-                "image, a path, and caption, a list of texts, as flickr30k_test.json has them",
+                "image, a path, and caption, a list of at least one text, as flickr30k_test.json has them",
                 "take the file anew",
             )
         found.append((name, texts))
     return found
+
+
+def _are_texts(texts: object) -> TypeGuard[list[str]]:
+    return isinstance(texts, list) and bool(texts) and all(isinstance(text, str) for text in texts)
 
 
 def _of_lines(path: Path) -> Iterator[_Row]:

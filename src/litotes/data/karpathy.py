@@ -43,8 +43,11 @@ def test_split(path: Path, file: str, read: Callable[[dict[str, Any]], _Read]) -
 
 
 def sentences(image: dict[str, Any]) -> list[dict[str, Any]]:
-    """The captions of an image. Errors: TypeError, KeyError where they are no list of objects."""
-    return [of_kind(sentence, dict) for sentence in of_kind(image["sentences"], list)]
+    """The captions of an image. Errors: TypeError, KeyError where they are no list of objects, or an empty one."""
+    found = [of_kind(sentence, dict) for sentence in of_kind(image["sentences"], list)]
+    if not found:
+        raise TypeError("sentences, of which there are none")
+    return found
 
 
 def of_kind(value: Any, kind: type) -> Any:  # noqa: ANN401 (a part of a JSON document)

@@ -94,6 +94,8 @@ def _entries(path: Path, count: int) -> Iterator[dict[str, Any]]:
                     raise ValueError(f"no comma after entry {number}")
     except FileNotFoundError:
         raise UserError(f"no file {path}", "ShareGPT4V's JSON", "check the path") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}", "ShareGPT4V's JSON", "check the path") from error
     except (ValueError, RecursionError) as error:
         raise UserError(
             f"{path}: {error}",

@@ -30,19 +30,26 @@ def read_queries(lists: Mapping[Any, Any], what: str) -> list[int | str]:
 
 
 def _id(value: Any, where: object) -> int | str:  # noqa: ANN401 - whatever a file holds
-    if isinstance(value, str):
-        return int(value) if value.isascii() and value.isdigit() else value
-    try:
-        number = -1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        number = -1
+    if isinstance(value, str) and not (value.isascii() and value.isdigit()):
+        return value
+    number = _number(value)
     if not 0 <= number < UNFOUND:
         raise UserError(
-            got=f"the id {value!r} ({where})",
+            got=f"the id {value!r:.80} ({where})",
             expected="a whole number from 0, or a text",
             do="write ids as in the judgements",
         )
     return number
+
+
+def _number(value: Any) -> int:  # noqa: ANN401 - whatever a file holds
+    """The number that a value is, or its digits say; -1 for none."""
+    try:
+        if isinstance(value, str):
+            return int(value)
+        return -1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except (TypeError, ValueError):  # ValueError: more than 4,300 digits
+        return -1
 
 
 def read_lists(lists: Sequence[Any], queries: Sequence[int | str], numbers: dict[str, int]) -> np.ndarray:
