@@ -104,6 +104,14 @@ def test_the_command_prints_a_table_and_writes_the_record(model, data, tmp_path)
     assert "result.json" in shown.replace("\n", "")
 
 
+def test_for_a_program_stdout_holds_the_record_and_nothing_else(model, data, tmp_path, capsys):
+    path = tmp_path / "out.json"
+    assert evaluate_command(replace(everything(model, data), output=path, json=True)) == path
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == json.loads(path.read_text()) and shown.out.isascii()
+    assert f"written to {path}" in shown.err.replace("\n", "")
+
+
 def test_a_second_run_gives_the_same_figures_from_its_cache(model, data, tmp_path):
     config = everything(model, data, cache=tmp_path / "cache")
     plain = figures(run(everything(model, data)))

@@ -16,6 +16,7 @@ from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.sections import sections
 from litotes.evaluate.selective import SelectiveRetrieval
 from litotes.evaluate.suite import run_suites
+from litotes.models import pair_stream
 from litotes.models.pair_adapter import new_pair_model
 from litotes.models.pair_scores import PairScorer
 from litotes.models.variational import AdapterConfig
@@ -59,6 +60,20 @@ def test_retrieval_ranks_by_the_models_logits(kind):
         i2t.append(1 + sum(table[i, j] >= best for j, own in enumerate(OWNERS) if own != i))
     assert result["t2i"] == {k: pytest.approx(np.mean([rank <= int(k) for rank in t2i])) for k in ("1", "2")}
     assert result["i2t"] == {k: pytest.approx(np.mean([rank <= int(k) for rank in i2t])) for k in ("1", "2")}
+
+
+@pytest.mark.parametrize("kind", ["variational", "deterministic", "cosine"])
+def test_more_pairs_than_can_be_held_are_streamed_and_the_result_says_so(kind, monkeypatch):
+    asked = [Retrieval("retrieval", noise_pictures(N), CAPTIONS, OWNERS, ks=(1, 2))]
+    held, selective = scored_by(asked, scorer(kind))
+    before = held.run(encoder())
+    assert selective.name == "selective" and "notes" not in before
+    monkeypatch.setattr(pair_stream, "HELD", N * len(CAPTIONS) - 1)
+    monkeypatch.setattr(PairScorer, "scores", None)
+    (streamed,) = scored_by(asked, scorer(kind))
+    after = streamed.run(encoder())
+    assert after.pop("notes") == ["uncertainties are not asked: the scores of 42 pairs are too many to hold"]
+    assert after == before
 
 
 def test_a_cosine_with_scale_and_bias_ranks_as_the_cosine_itself():

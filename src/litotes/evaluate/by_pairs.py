@@ -8,20 +8,31 @@ from litotes.evaluate.negation import MultipleChoice
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.selective import SelectiveRetrieval
 from litotes.evaluate.suite import Suite
+from litotes.models import pair_stream
 from litotes.models.pair_scores import PairScorer
 
 
 def scored_by(suites: Sequence[Suite], scorer: PairScorer) -> list[Suite]:
     """The same questions, scored by ``scorer``; behind each retrieval, what the model's uncertainty knows of it.
 
-    suites: of retrieval (COCO's with all judges too, whose uncertainties are not asked) and multiple choice alone.
+    suites: of retrieval (COCO's with all judges too, whose uncertainties are not asked) and multiple choice alone. A
+    retrieval of more pairs than can be held is not asked for uncertainties, and says so.
     """
     scored: list[Suite] = []
     for suite in suites:
         assert isinstance(suite, Retrieval | JudgedRetrieval | MultipleChoice)
-        scored.append(replace(suite, scorer=scorer))
-        if isinstance(suite, Retrieval):
-            tail = suite.name.removeprefix("retrieval") if suite.name.startswith("retrieval") else f"_{suite.name}"
-            name = f"selective{tail}"
-            scored.append(SelectiveRetrieval(name, suite.pictures, suite.captions, suite.image_of_caption, scorer))
+        if not isinstance(suite, Retrieval):
+            scored.append(replace(suite, scorer=scorer))
+            continue
+        pairs = len(suite.pictures) * len(suite.captions)
+        if pairs > pair_stream.HELD:
+            told = f"uncertainties are not asked: the scores of {pairs:,} pairs are too many to hold"
+            scored.append(replace(suite, scorer=scorer, remarks=(*suite.remarks, told)))
+        else:
+            scored += [replace(suite, scorer=scorer), _selective(suite, scorer)]
     return scored
+
+
+def _selective(suite: Retrieval, scorer: PairScorer) -> SelectiveRetrieval:
+    tail = suite.name.removeprefix("retrieval") if suite.name.startswith("retrieval") else f"_{suite.name}"
+    return SelectiveRetrieval(f"selective{tail}", suite.pictures, suite.captions, suite.image_of_caption, scorer)

@@ -1,5 +1,7 @@
 """What ``litotes evaluate`` does: load, measure, print, write."""
 
+import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -131,10 +133,12 @@ def _measured(
 def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> Path:
     """Evaluate with a progress bar, print a table in percent, and write the record; returns the file's path.
 
+    With ``json`` the record takes the table's place on stdout, in ASCII, and all else goes to stderr.
+
     Errors, beside those of ``run``: a place that cannot be written to; a result that is there and would be replaced by
     that of another model or other questions, unless ``overwrite`` is set.
     """
-    screen = console or Console()
+    screen = console or Console(stderr=config.json)
     if config.output:
         require_file_place(config.output)
     else:
@@ -144,8 +148,12 @@ def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> 
     with progress_bars(screen) as progress:
         measured = measure(config, progress, partial(_require_free, config))
     path = config.output or Path(file_name(measured.record))
-    write_json(path, _with_answers(measured, path))
-    print_record(measured.record, screen)
+    record = _with_answers(measured, path)
+    write_json(path, record)
+    if config.json:
+        sys.stdout.write(json.dumps(record, indent=1) + "\n")
+    else:
+        print_record(measured.record, screen)
     screen.print(f"written to {path}, {_answers_told(measured, path)}", highlight=False, soft_wrap=True)
     return path
 

@@ -70,6 +70,7 @@ class EvaluateConfig:
         DATASET_base_MODEL_en_TASK.json in the current folder, with the adapter's name for base. A file that is there
         is replaced only by the same models' result on the same questions.
     overwrite: replace whatever result is there.
+    json: print the result as JSON, as it is written to --output, in place of the table; progress goes to stderr.
     cache: folder in which picture embeddings are kept for the next run; none by default.
     device: torch device, "cpu" by default.
     workers: processes that decode pictures while the model works; 0 decodes in between.
@@ -112,6 +113,7 @@ class EvaluateConfig:
     dataset: str | None = None
     output: Path | None = None
     overwrite: bool = False
+    json: bool = False
     cache: Path | None = None
     device: str = "cpu"
     workers: int = 0

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from torch import Tensor
+
 from litotes.data.images import Pictures
 from litotes.data.tables import is_blank
 from litotes.errors import UserError
@@ -21,7 +23,9 @@ from litotes.evaluate.suite import (
     require_parallel,
     sha256_of_rows,
 )
-from litotes.metrics.ranking import check_ks, median_rank, ranks, ranks_of, recalls
+from litotes.metrics.ranking import check_ks, median_rank, ranks_of, recalls
+from litotes.metrics.streaming import Scores, matrix
+from litotes.models import pair_stream
 from litotes.models.pair_scores import PairScorer
 
 
@@ -37,7 +41,7 @@ class Retrieval(Suite):
     ``captions`` [texts] and ``image_of_caption`` [texts]: index into ``pictures``; captions of a picture may stand
     anywhere. ``ks``: the ranks asked. ``negated``: whether the captions are negated ones (NegBench's Retrieval-Neg:
     the same measure, reported under its own names). ``protocol``, ``source``: of a named protocol
-    (``evaluate.protocols``), its name and whose file it is.
+    (``evaluate.protocols``), its name and whose file it is. ``remarks``: further notes of the result.
 
     ``run`` gives ``i2t`` and ``t2i`` by K (keys are strings), ``rsum`` in percent (600 at most for three K),
     ``median_rank`` and ``ties`` both ways, ``n_images_with_captions``, ``captions_without_words`` (queries like any
@@ -58,6 +62,7 @@ class Retrieval(Suite):
     scorer: PairScorer | None = None
     protocol: str = ""
     source: Source | None = None
+    remarks: Sequence[str] = ()
     task = "zeroshot_retrieval"
 
     def __post_init__(self) -> None:
@@ -78,10 +83,7 @@ class Retrieval(Suite):
         """Recall at each K both ways; see the class."""
         images = encoder.encode_images(self.pictures)
         texts = encoder.encode_texts(self.captions)
-        if self.scorer is None:
-            found = ranks_of(encoder.similarity.scores(images, texts), self.image_of_caption)
-        else:
-            found = ranks(self.scorer.scores(images, texts), self.image_of_caption)
+        found = ranks_of(self._scores(encoder, images, texts), self.image_of_caption)
         recall = recalls(found, self.ks)
         return {
             "negated": self.negated,
@@ -94,10 +96,18 @@ class Retrieval(Suite):
             "captions_without_words": sum(map(is_blank, self.captions)),
             "repeated_rows": count_repeated(zip(self.image_of_caption, self.captions, strict=True)),
             **({"protocol": self.protocol} if self.protocol else {}),
-            **told_of(self.source, self._certain()),
+            **told_of(self.source, [*self._certain(), *self.remarks]),
             "answers": searches(found.image_to_text, self._picture_queries())
             + searches(found.text_to_image, self._caption_queries()),
         }
+
+    def _scores(self, encoder: Encoder, images: Tensor, texts: Tensor) -> Scores:
+        """In blocks; logits are held as a whole where they are few enough for the suites behind this one to do so."""
+        if self.scorer is None:
+            return encoder.similarity.scores(images, texts)
+        if len(images) * len(texts) > pair_stream.HELD:
+            return pair_stream.StreamedLogits(self.scorer).scores(images, texts)
+        return matrix(self.scorer.scores(images, texts))
 
     def _certain(self) -> list[str]:
         """Of which recalls nothing can be learnt: no item of the gallery can stand behind the first K."""

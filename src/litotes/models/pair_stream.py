@@ -14,6 +14,8 @@ from litotes.models.pair_scores import PairScorer
 from litotes.models.scorer import MergedMean
 from litotes.models.variational import VariationalAdapter
 
+HELD = 1 << 30
+"""Pairs whose scores a measure may hold at once, 4 GiB; those of more are to be streamed."""
 _PAIRS = 8
 """Single pairs whose block of all pairs is computed at once."""
 
