@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from litotes.cli import pair_training
 from litotes.cli.options import described, parse
 from litotes.cli.pair_data import load_data
+from litotes.cli.pair_report import Trained, worse_note
 from litotes.cli.pair_settings import loop_of, method_of
 from litotes.cli.train_vacsr import Settings
 from litotes.data.noise import noise_sha256, save_noise
@@ -32,6 +33,7 @@ from litotes.objectives.diagnostics import PairDiagnostics, signs
 from litotes.objectives.vacsr import VacsrConfig
 from litotes.train.backbone_pairs import RECIPE
 from litotes.train.journal import read_journal
+from litotes.train.pair_objectives import PairMethod
 from litotes.train.pairs import FrozenPairs
 from tiny import tiny_model
 
@@ -104,6 +106,7 @@ def test_a_run_leaves_an_adapter_a_journal_and_a_report_that_agree(train, model,
     found = report(run)["models"]
     assert list(found) == ["cosine", "vacsr"]
     before, after = found["cosine"], found["vacsr"]
+    assert (before["similarity"], after["similarity"]) == ("cosine", "logit of an adapter of pairs")
     assert (list(before["suites"]), list(after["suites"])) == (["retrieval"], ["retrieval", "selective"])
     assert before["split_sha256"] == before["suites"]["retrieval"]["split_sha256"]
     matcher = load_matcher(model)
@@ -122,6 +125,22 @@ def test_a_run_leaves_an_adapter_a_journal_and_a_report_that_agree(train, model,
     page = (run / "report.html").read_text()
     for text in ("Answering only where sure", "AURC by σ", "AURC by 1 − p", "kept: step 6"):
         assert text in page
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "sums", "told"),
+    [("vacsr", "variational", (500.0, 280.0), True), ("vacsr", "variational", (500.0, 500.0), False),
+     ("sigmoid", "cosine", (500.0, 499.0), False)],
+)  # fmt: skip
+def test_an_adapter_that_finds_less_than_the_cosine_is_told_with_what_it_had(pairs, method, kind, sums, told):
+    asked = settings("--train-data", str(pairs), "--val-fraction", "0.34", "--batch-size", "5", "--steps", "6")
+    data = load_data(asked)
+    trained = Trained(data, loop_of(asked, len(data.training)), PairMethod(method, kind), 451)
+    records = {name: {"suites": {"retrieval": {"rsum": rsum}}} for name, rsum in zip("ba", sums, strict=True)}
+    note = worse_note(records, trained)
+    assert bool(note) is told
+    assert not told or ("6 steps on 12 captions" in note and "--method sigmoid --scorer cosine" in note)
+    assert worse_note({"b": {"suites": {}}, "a": {"suites": {}}}, trained) == ""
 
 
 def test_the_page_says_how_far_chance_could_reach(train, model, pairs, tmp_path, capsys):

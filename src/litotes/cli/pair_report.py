@@ -76,6 +76,20 @@ def rest_note(trained: Trained, settings: Settings) -> str:
     )
 
 
+def worse_note(records: Records, trained: Trained) -> str:
+    """What a reader must know of an adapter that finds less than the cosine; "" of any other."""
+    before, after = (record["suites"].get("retrieval", {}).get("rsum", 0.0) for record in records.values())
+    if after >= before or trained.method.kind == "cosine":
+        return ""
+    data, loop = trained.data.training, trained.loop
+    return (
+        f"It finds less than the cosine it is compared with. A new adapter knows nothing at first, and had "
+        f"{total_steps(len(data), loop):,} steps on {len(data):,} captions: it needs thousands of captions and "
+        "hundreds of steps (--steps). With few, --method sigmoid --scorer cosine learns a probability and keeps the "
+        "cosine's order."
+    )
+
+
 def selection_notes(settings: Settings) -> list[str]:
     """What a reader must know where the step was chosen on the pictures that are measured."""
     if settings.select == "last" or settings.retrieval:

@@ -19,6 +19,7 @@ from litotes.cli.pair_report import (
     rest_note,
     selection_notes,
     show,
+    worse_note,
     write_page,
 )
 from litotes.cli.pair_settings import loop_of, method_of
@@ -30,7 +31,7 @@ from litotes.data.pairs import CaptionedPictures
 from litotes.data.screening import AllOf, Screening, left_out_notes
 from litotes.errors import together
 from litotes.evaluate.answers import Answer
-from litotes.evaluate.by_pairs import scored_by
+from litotes.evaluate.by_pairs import LOGIT, scored_by
 from litotes.evaluate.command import progress_bars, require_device
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Remembering
@@ -113,6 +114,7 @@ def _run(settings: Settings, screen: Console) -> None:
         page.with_suffix(".json"), {BEFORE: before | left_out, settings.method: after | left_out | {"kept": kept}},
         {BEFORE: said_before, settings.method: said_after}, _roots(settings, suites),
     )  # fmt: skip
+    notes += filter(None, [worse_note(records, trained)])
     write_page(page, records, answers, notes, trained._replace(groups=groups), settings)
     show(records, answers.compared, notes, screen)
     for what, where_to in (("adapter", settings.output / FOLDER), ("report", page)):
@@ -130,7 +132,10 @@ def _after(
     whole = ", the backbone trained too" if work.origin else ""
     with progress_bars(screen, "measuring") as progress:
         after, said = _measured(work.again(progress), scored_by(suites, PairScorer(scorer)), settings)
-    after |= {"pretrained": f"{folder} ({method.method} on {method.kind}{whole})", "pair_adapter": record(side)}
+    after |= {
+        "pretrained": f"{folder} ({method.method} on {method.kind}{whole})", "similarity": LOGIT,
+        "pair_adapter": record(side),
+    }  # fmt: skip
     if work.origin:
         after["pair_backbone"] = record(read_pair_backbone(folder / BACKBONE))
     state = work.task.diagnose(trained.loop.batch_size)

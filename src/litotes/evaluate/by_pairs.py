@@ -11,6 +11,9 @@ from litotes.evaluate.suite import Suite
 from litotes.models import pair_stream
 from litotes.models.pair_scores import PairScorer
 
+LOGIT = "logit of an adapter of pairs"
+"""What results call the score, where others have the cosine."""
+
 
 def scored_by(suites: Sequence[Suite], scorer: PairScorer) -> list[Suite]:
     """The same questions, scored by ``scorer``; behind each retrieval, what the model's uncertainty knows of it.

@@ -17,7 +17,7 @@ from litotes.config import record as record_of
 from litotes.data.screening import AllOf, Screening
 from litotes.errors import UserError, together
 from litotes.evaluate.answers import Answer, Answers, answers_path
-from litotes.evaluate.by_pairs import scored_by
+from litotes.evaluate.by_pairs import LOGIT, scored_by
 from litotes.evaluate.classification import Classification
 from litotes.evaluate.compare import differences
 from litotes.evaluate.config import EvaluateConfig
@@ -109,7 +109,7 @@ def _by_pairs(
     whole = ", the backbone trained too" if side.backbone_sha256 else ""
     named = f"{config.pair_adapter} ({side.objective.get('method')} on {side.kind}{whole})"
     matcher.adapter = f"{matcher.adapter}; {named}" if matcher.adapter else named
-    told = {"pair_adapter": record_of(side)}
+    told = {"similarity": LOGIT, "pair_adapter": record_of(side)}
     if side.backbone_sha256:
         told["pair_backbone"] = record_of(read_pair_backbone(config.pair_adapter / BACKBONE))
     calibration = load_calibration(config.pair_adapter, side.weights_sha256)
