@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from litotes.backbones import vocabulary
-from litotes.backbones.tokenizer import TextTokenizer
+from litotes.backbones.tokenizer import TextTokenizer, require_tokenizer_files
 from litotes.backbones.train_tokenizer import train_tokenizer
 from litotes.data.tables import column, read_table
 from litotes.errors import UserError
@@ -53,6 +53,31 @@ def test_any_other_file_is_refused_before_it_is_unpacked(published):
     with pytest.raises(UserError) as error:
         TextTokenizer(file, 20)
     assert str(file) in error.value.got and vocabulary.PUBLISHED_SHA256 in error.value.expected
+
+
+def test_the_file_of_an_installed_package_is_found_by_its_name_without_importing_it(published, tmp_path, monkeypatch):
+    folder, file = published
+    package = tmp_path / "packages" / "open_clip"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    file.rename(package / file.name)
+    (tmp_path / "packages" / "clip").mkdir()  # another package of that name
+    (tmp_path / "packages" / "clip" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    monkeypatch.chdir(tmp_path)
+    require_tokenizer_files(Path("open_clip"))
+    assert TextTokenizer("open_clip", 20).fingerprint == TextTokenizer(folder, 20).fingerprint
+    with pytest.raises(UserError, match="clip, whose package has no bpe_simple"):
+        TextTokenizer("clip", 20)
+    (tmp_path / "open_clip").mkdir()  # a path that is there is meant as such
+    with pytest.raises(UserError, match="no tokenizer files in open_clip"):
+        TextTokenizer("open_clip", 20)
+
+
+def test_a_package_that_is_not_installed_is_told_as_such(monkeypatch):
+    monkeypatch.setattr(vocabulary, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match="vocabulary clip, which is no path, and no package that is installed"):
+        TextTokenizer("clip", 20)
 
 
 def test_a_missing_vocabulary_names_the_ways_to_get_it(tmp_path):

@@ -60,6 +60,7 @@ def test_a_file_is_the_model_of_the_folder_that_is_made_of_it(kind, suffix, voca
     assert of_file.notes[0].startswith("family: ") and of_file.provenance()["model_notes"] == list(of_file.notes)
     assert ("CC-BY-NC" in " ".join(of_file.notes)) == (kind == "smartclip")
     assert (of_file.name, of_folder.notes) == ("model", ())
+    assert of_file.family == of_folder.family == kind
 
 
 def test_a_caption_that_is_too_long_is_treated_as_asked(vocabulary, tmp_path):
@@ -132,6 +133,7 @@ def test_weights_rounded_like_the_reference_are_recorded_wherever_they_come_from
     assert [one.provenance()["round_like_reference"] for one in found] == [True, False, True, False]
     plain = load_backbone(tiny_model(tmp_path / "tiny", TEXTS)).provenance()
     assert (plain["round_like_reference"], plain["file_sha256"]) == (None, None)
+    assert load_backbone(tmp_path / "tiny").family is None
     record = tmp_path / "exact" / "litotes_source.json"  # as it was written before rounding was kept
     record.write_text(json.dumps({k: v for k, v in json.loads(record.read_text()).items() if k[:5] != "round"}))
     assert load_backbone(tmp_path / "exact").provenance()["round_like_reference"] is None

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 from dataclasses import replace
 
@@ -221,6 +222,20 @@ def test_one_step_changes_every_lora_b_of_the_towers_asked_for_and_no_base_weigh
     assert {name.split("_model")[0] for name in layers} == ({"text", "vision"} if towers == "both" else {towers})
     assert all(layer.lora_B["default"].weight.abs().max() > 0 for layer in layers.values())
     assert encoder.base_fingerprint() == fingerprint
+
+
+def test_the_side_file_names_the_family_of_the_base_where_it_is_known(tmp_path):
+    for family in ("longclip", None):
+        matcher = FileClip.matcher()
+        matcher.family = family
+        add_lora(matcher.encoder, SETTINGS)
+        save_adapter(matcher, SETTINGS, tmp_path / "adapter")
+        side = json.loads((tmp_path / "adapter" / "litotes_adapter.json").read_text())
+        assert side.get("family") == family and ("family" in side) == bool(family)
+        load_adapter(FileClip.matcher(), tmp_path / "adapter")
+        told = "trained on, of the family longclip " if family else "trained on "
+        with pytest.raises(UserError, match=re.escape(f"{told}(a merged model")):
+            load_adapter(tiny_matcher(tmp_path / "other", ["a", "b"]), tmp_path / "adapter")
 
 
 def test_a_saved_adapter_gives_the_same_logits_and_carries_the_scale(tmp_path):

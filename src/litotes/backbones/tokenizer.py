@@ -14,7 +14,14 @@ from jaxtyping import Int
 from torch import Tensor
 from transformers import CLIPTokenizer
 
-from litotes.backbones.vocabulary import WHERE_FROM, WORD_END, read_published, require_published, write_vocabulary
+from litotes.backbones.vocabulary import (
+    WHERE_FROM,
+    WORD_END,
+    read_published,
+    require_published,
+    vocabulary_place,
+    write_vocabulary,
+)
 from litotes.errors import UserError
 
 PAD = 0
@@ -39,11 +46,11 @@ class TextTokenizer:
     """Read captions as CLIP's byte-pair tokens, each row from start token to end token.
 
     ``folder``: holds ``vocab.json`` and ``merges.txt``, or ``tokenizer.json``; or it is the file
-    ``bpe_simple_vocab_16e6.txt.gz`` as OpenAI published it. ``context_length``: most
-    tokens a row, both specials counted, >= 3. ``truncation``: what happens to a caption over it.
-    ``"truncate"`` keeps the first ``context_length`` - 2 tokens and the end token and counts the caption in
-    ``truncated``; ``"refuse"`` raises. (The reference refuses by default; benchmarks hold a few captions
-    that are too long.)
+    ``bpe_simple_vocab_16e6.txt.gz`` as OpenAI published it, or the name of an installed package that holds that file
+    (``vocabulary_place``). ``context_length``: most tokens a row, both specials counted, >= 3. ``truncation``: what
+    happens to a caption over it. ``"truncate"`` keeps the first ``context_length`` - 2 tokens and the end token and
+    counts the caption in ``truncated``; ``"refuse"`` raises. (The reference refuses by default; benchmarks hold a few
+    captions that are too long.)
 
     Attributes: ``context_length``; ``bos``, ``eos``, the ids of both specials, as the files have them;
     ``vocabulary_size``; ``truncated``, captions cut so far; ``fingerprint``, SHA-256 of vocabulary and
@@ -62,7 +69,7 @@ class TextTokenizer:
             raise UserError(f"context length {context_length}", "at least 3", "take the model's own length")
         if truncation not in get_args(Truncation):
             raise UserError(f"truncation {truncation!r}", "'truncate' or 'refuse'", "name one of the two")
-        self._folder = Path(folder)
+        self._folder = vocabulary_place(folder)
         tokenizer = _load(self._folder)
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_truncation()
@@ -154,6 +161,7 @@ def _writable(text: str) -> str:
 
 def require_tokenizer_files(folder: Path) -> None:
     """Refuse a folder that holds no vocabulary, without reading it, or a file that is not CLIP's by its hash."""
+    folder = vocabulary_place(folder)
     if folder.is_file():
         require_published(folder)
         return

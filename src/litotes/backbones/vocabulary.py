@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,10 +20,15 @@ PUBLISHED_SHA256 = "924691ac288e54409236115652ad4aa250f48203de50a9e4722a6ecd48d6
 PUBLISHED_MERGES = 49408 - 2 * 256 - 2
 """Of the file's merges CLIP uses the first ones, as many as make 49408 pieces with the bytes and both specials."""
 
+PUBLISHED_NAME = "bpe_simple_vocab_16e6.txt.gz"
+PACKAGES = ("clip", "open_clip")
+"""Packages that hold the published file."""
+
 WHERE_FROM = (
     "name a folder with vocab.json and merges.txt (those of openai/clip-vit-base-patch32 serve all four families), or "
-    "the file bpe_simple_vocab_16e6.txt.gz: it lies in the installed package clip or open_clip, or in the wheel (a zip "
-    "archive) that `pip download --no-deps open_clip_torch` fetches on another machine"
+    f"the file {PUBLISHED_NAME}: where the package clip or open_clip is installed, that name finds it there "
+    "(--vocabulary open_clip); it is also in the wheel (a zip archive) that `pip download --no-deps open_clip_torch` "
+    "fetches on another machine"
 )
 
 
@@ -48,6 +54,23 @@ def write_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
     lines = ["#version: 0.2", *(f"{left} {right}" for left, right in vocabulary.merges)]
     (folder / "vocab.json").write_text(json.dumps(vocabulary.pieces, ensure_ascii=False), encoding="utf-8")
     (folder / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def vocabulary_place(said: str | Path) -> Path:
+    """Where the vocabulary lies that a person names: that path or, of a name in ``PACKAGES``, the file inside it.
+
+    A path that is there is always meant as such. The package is found and not imported. Errors: it is not installed,
+    or is another one of that name.
+    """
+    name = str(said)
+    if name not in PACKAGES or Path(name).exists():
+        return Path(said)
+    spec = find_spec(name)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (Path(folder) / PUBLISHED_NAME).is_file():
+            return Path(folder) / PUBLISHED_NAME
+    found = f"whose package has no {PUBLISHED_NAME}" if spec else "which is no path, and no package that is installed"
+    raise UserError(f"vocabulary {name}, {found}", "a folder, a file, or an installed package of CLIP", WHERE_FROM)
 
 
 def require_published(path: Path) -> None:

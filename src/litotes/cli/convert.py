@@ -12,7 +12,7 @@ class Settings:
     source: file of a CLIP, LongCLIP, HiMo-CLIP or SmartCLIP (.pt, .safetensors); no code in it is run
     vocabulary: folder with the model's tokenizer files (vocab.json and merges.txt, or tokenizer.json), which no such
         file holds; all four families share CLIP's, for instance that of openai/clip-vit-base-patch32. Or OpenAI's own
-        bpe_simple_vocab_16e6.txt.gz, which the packages clip and open_clip hold
+        bpe_simple_vocab_16e6.txt.gz, or clip or open_clip where that package, which holds it, is installed
     output: folder to write, empty or new
     activation: "quick_gelu" or "gelu"; needed where neither the family nor an open_clip_config.json beside the file
         says it ("quick_gelu" for weights that descend from OpenAI's); by default what these say

@@ -59,7 +59,7 @@ def run(settings: Settings) -> None:
     if settings.adapter:
         load_adapter(matcher, settings.adapter, any_base=settings.any_base)
     record = source_record(settings.model)
-    facts = facts_of(matcher, record.family if record else None)
+    facts = facts_of(matcher, matcher.family)
     answers = ask(matcher)
     print(_sheet(matcher, facts, settings, record), _asked(answers), sep="\n\n")
     odd = oddities(facts)

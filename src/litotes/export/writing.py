@@ -18,8 +18,9 @@ from litotes.export.formats import KINDS, Form, Source
 from litotes.export.onnx import OnnxTowers, require_onnx
 from litotes.models.clip import ClipEncoder
 from litotes.models.conversion import MASK_NETWORK
+from litotes.models.loading import load_backbone
 from litotes.models.lora import load_adapter
-from litotes.models.matcher import Matcher, load_matcher
+from litotes.models.matcher import Matcher
 from litotes.models.merging import merge_adapters
 from litotes.models.state_dict_file import ACTIVATION
 from litotes.places import require_folder_place
@@ -73,7 +74,7 @@ def export(
     output, folder = Path(output), Path(model)
     _require_folder(folder)
     _require_sense(output, form, adapters, alpha, any_base)
-    matcher, lora = load_matcher(folder), None
+    matcher, lora = load_backbone(folder), None
     if form == "peft":
         lora = load_adapter(matcher, adapters[0], any_base=any_base)
     else:

@@ -52,6 +52,7 @@ def load_backbone(
         record = source_record(folder)
         if record is not None:
             matcher.rounded, matcher.file_sha256 = record.round_like_reference, record.sha256
+            matcher.family = record.family
         return matcher
     backbone = load_state_dict_file(
         source, activation=activation, round_like_reference=round_like_reference, sha256=sha256, device=device

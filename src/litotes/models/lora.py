@@ -71,8 +71,8 @@ def save_adapter(matcher: Matcher, settings: LoraSettings, folder: Path) -> None
     """Write the adapter as a PEFT folder, with side files for what PEFT leaves out.
 
     ``adapter_config.json`` and ``adapter_model.safetensors`` load in any PEFT; ``litotes_adapter.json`` holds the
-    fingerprint, sizes, context and activation of the base and its picture transform, and the logit scale stands in its
-    own safetensors file.
+    fingerprint, sizes, context and activation of the base, its family where it is known, and its picture transform, and
+    the logit scale stands in its own safetensors file.
     """
     encoder = matcher.encoder
     if not adapted_layers(encoder):
@@ -85,7 +85,7 @@ def save_adapter(matcher: Matcher, settings: LoraSettings, folder: Path) -> None
     save_tensors({"logit_scale": scale}, folder / SCALE_FILE)
     side = {
         "base_sha256": matcher.base, "base": _base_sizes(encoder), "pictures": matcher.preprocess.to_dict(),
-        "lora": asdict(settings),
+        "lora": asdict(settings), **({"family": matcher.family} if matcher.family else {}),
     }  # fmt: skip
     (folder / SIDE_FILE).write_text(json.dumps(side, indent=1) + "\n")
 
@@ -271,7 +271,9 @@ def _require_base(matcher: Matcher, config: dict, folder: Path, any_base: bool) 
     if record["base_sha256"] != matcher.base:
         raise UserError(
             got=f"base model {matcher.base[:12]} for an adapter trained on {record['base_sha256'][:12]}",
-            expected="the base that the adapter was trained on (a merged model is another base)",
+            expected="the base that the adapter was trained on"
+            + (f", of the family {record['family']}" if "family" in record else "")
+            + " (a merged model is another base)",
             do="load the adapter's own base; --any-base is for adapters that name none",
         )
     _require_same_use(matcher, record)
@@ -284,7 +286,7 @@ def _require_base(matcher: Matcher, config: dict, folder: Path, any_base: bool) 
             )
 
 
-_SIDE = {"base_sha256": str, "base": dict, "pictures": dict, "lora": dict}
+_SIDE = {"base_sha256": str, "base": dict, "pictures": dict, "lora": dict, "family": str}
 
 
 def _require_same_use(matcher: Matcher, record: dict) -> None:

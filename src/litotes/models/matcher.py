@@ -40,6 +40,7 @@ class Matcher:
     the embeddings are those of its heads on the encoder's tokens, of length 1, instead of CLIP's own. ``notes``: what a
     person should know of a model that was read from a file. ``rounded``: whether its weights were rounded like those of
     the reference loaders, ``file_sha256``: of the file that they came from; None where nobody checked or recorded it.
+    ``family``: which kind of file the weights came in (``backbones.families.Family``), None where nobody recorded it.
     ``workers``: processes that decode and prepare pictures for ``encode_images`` while the model computes; with 0, the
     default, that is done in between. The embeddings are the same, bit by bit. The processes stay for the next call
     (``in_processes``). A class of pictures that is defined in the script which was started cannot be sent to them.
@@ -59,6 +60,7 @@ class Matcher:
         self.notes: tuple[str, ...] = ()
         self.rounded: bool | None = None
         self.file_sha256: str | None = None
+        self.family: str | None = None
         self.workers = 0
         self.mask_network: Mapping[str, Tensor] = {}
 
@@ -233,7 +235,7 @@ def matcher_of_file(
     tokenizer = TextTokenizer(vocabulary, backbone.encoder.context_length, truncation=truncation)
     _require_fit(backbone.encoder, tokenizer, backbone.preprocess, Path(vocabulary))
     matcher = Matcher(backbone.encoder, tokenizer, backbone.preprocess, name)
-    matcher.notes, matcher.mask_network = backbone.notes, backbone.mask_network
+    matcher.notes, matcher.mask_network, matcher.family = backbone.notes, backbone.mask_network, backbone.family
     return matcher
 
 
