@@ -1,11 +1,13 @@
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from litotes.errors import UserError
-from litotes.places import require_file_place, require_folder_place
+from litotes.places import alone_in, require_file_place, require_folder_place
 
 
 @pytest.fixture
@@ -70,3 +72,20 @@ def test_a_name_that_the_system_does_not_take_is_an_error_of_the_system(tmp_path
     for check in (require_file_place, require_folder_place):
         with pytest.raises(OSError, match="File name too long"):
             check(tmp_path / ("a" * 300) / "b")
+
+
+def test_one_process_at_a_time_is_alone_in_a_folder_and_leaves_nothing(tmp_path):
+    """Another process waits for as long as this one is within, and goes on then."""
+    program = (
+        "import sys; from pathlib import Path; from litotes.places import alone_in\n"
+        "print('asks', flush=True)\nwith alone_in(Path(sys.argv[1])): print('in', flush=True)"
+    )
+    with alone_in(tmp_path):
+        other = subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True)
+        assert other.stdout.readline() == "asks\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(0.3)
+    assert other.communicate(timeout=60)[0] == "in\n" and other.returncode == 0
+    assert list(tmp_path.iterdir()) == []
+    with alone_in(tmp_path / "not there"):
+        pass

@@ -2,11 +2,16 @@
 
 import os
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from litotes.errors import UserError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 def require_file_place(file: Path, option: str = "--output") -> None:
@@ -58,6 +63,33 @@ def write_whole(path: Path, content: bytes) -> None:
         if isinstance(error, OSError) and error.errno is not None:
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process is within ``alone_in`` of this folder, and keep others waiting.
+
+    The lock is the system's and ends with the process, so that a run that was killed bars nobody; nothing is written.
+    Where a system or a file system has no such locks (Windows, some network drives), nobody waits.
+    """
+    handle = _locked(folder)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _locked(folder: Path) -> int | None:
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
 
 
 def _nearest(path: Path) -> Path:

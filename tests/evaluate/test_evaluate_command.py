@@ -14,6 +14,7 @@ from rich.console import Console
 
 from litotes.data.negbench import KNOWN, fingerprint_retrieval, read_retrieval
 from litotes.errors import UserError
+from litotes.evaluate import command
 from litotes.evaluate.answers import read_answers
 from litotes.evaluate.command import evaluate_command, run
 from litotes.evaluate.compare import Difference, hits, is_right
@@ -221,6 +222,66 @@ def test_a_result_is_replaced_by_that_of_the_same_run_alone(model, data, adapter
     assert (tmp_path / "r.json").read_bytes() == before
     evaluate_command(replace(config, adapter=adapter, overwrite=True), quiet)
     assert "base" in json.loads((tmp_path / "r.json").read_text())
+
+
+def while_measuring(monkeypatch, act):
+    """Have something happen, once, when a run has looked for its place and begins to encode."""
+    begin, pending = command.run_suites, [act]
+
+    def acting(*given):
+        while pending:
+            pending.pop()()
+        return begin(*given)
+
+    monkeypatch.setattr(command, "run_suites", acting)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_result_that_came_during_the_run_is_not_destroyed(overwrite, model, data, tmp_path, monkeypatch):
+    config = EvaluateConfig(model=model, choice=data / "mcq.csv", output=tmp_path / "r.json", overwrite=overwrite)
+    text = io.StringIO()
+    other = replace(config, choice=None, retrieval=data / "retrieval.csv")
+    there = {}
+
+    def other_run():
+        evaluate_command(other, Console(file=io.StringIO()))
+        (tmp_path / "r-2.answers.jsonl").write_text("somebody's")
+        there.update({path.name: path.read_bytes() for path in tmp_path.iterdir()})
+
+    while_measuring(monkeypatch, other_run)
+    if overwrite:  # asked for: whatever result is there
+        evaluate_command(config, Console(file=text))
+        assert "mcq" in json.loads((tmp_path / "r.json").read_text())["suites"]
+        return
+    with pytest.raises(UserError) as caught:
+        evaluate_command(config, Console(file=text, width=200))
+    assert "r.json is there, not of this run: it came there while this run measured" in caught.value.got
+    assert f"the result of this run is kept in {tmp_path / 'r-3.json'}" in caught.value.do
+    assert "Multiple choice" in text.getvalue() and f"written to {tmp_path / 'r-3.json'}" in text.getvalue()
+    assert {name: (tmp_path / name).read_bytes() for name in there} == there
+    kept = json.loads((tmp_path / "r-3.json").read_text())
+    assert list(kept["suites"]) == ["mcq"]
+    assert len(read_answers(tmp_path, kept["answers"], "base")["mcq"]) == 12
+    assert {path.name for path in tmp_path.iterdir()} == {*there, "r-3.json", "r-3.answers.jsonl"}
+
+
+def test_what_is_no_result_is_kept_too_where_it_came_during_the_run(model, data, tmp_path, monkeypatch):
+    path = tmp_path / "r.json"
+    while_measuring(monkeypatch, lambda: path.write_text("mine"))
+    with pytest.raises(UserError, match="is no result of litotes evaluate: it came there"):
+        evaluate_command(
+            EvaluateConfig(model=model, choice=data / "mcq.csv", output=path, overwrite=True),
+            Console(file=io.StringIO()),
+        )
+    assert path.read_text() == "mine" and json.loads((tmp_path / "r-2.json").read_text())["suites"]
+
+
+def test_the_same_run_twice_at_once_leaves_one_result(model, data, tmp_path, monkeypatch):
+    config = EvaluateConfig(model=model, choice=data / "mcq.csv", output=tmp_path / "r.json")
+    quiet = Console(file=io.StringIO())
+    while_measuring(monkeypatch, lambda: evaluate_command(config, quiet))
+    evaluate_command(config, quiet)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.answers.jsonl", "r.json"]
 
 
 def test_other_ranks_are_another_run_and_so_is_what_is_no_result(model, data, tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Encoder, Progress, Remembering, silent
 from litotes.evaluate.files import picture_roots, suites_from_files
 from litotes.evaluate.kept import keep_answers
-from litotes.evaluate.reading import is_result, is_same_run
+from litotes.evaluate.placing import Run, put, require_free, run_of
 from litotes.evaluate.results import file_name, heading, result_record, write_json
 from litotes.evaluate.suite import Suite, run_suites
 from litotes.evaluate.table import print_record
@@ -136,7 +136,8 @@ def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> 
     With ``json`` the record takes the table's place on stdout, in ASCII, and all else goes to stderr.
 
     Errors, beside those of ``run``: a place that cannot be written to; a result that is there and would be replaced by
-    that of another model or other questions, unless ``overwrite`` is set.
+    that of another model or other questions, unless ``overwrite`` is set. Where such a result came there during the
+    run, this one is kept beside it, and told, before the error.
     """
     screen = console or Console(stderr=config.json)
     if config.output:
@@ -147,45 +148,32 @@ def evaluate_command(config: EvaluateConfig, console: Console | None = None) -> 
         require_folder_place(config.cache, "--cache")
     with progress_bars(screen) as progress:
         measured = measure(config, progress, partial(_require_free, config))
-    path = config.output or Path(file_name(measured.record))
-    record = _with_answers(measured, path)
-    write_json(path, record)
+    asked = config.output or Path(file_name(measured.record))
+    put_to = put(config, asked, run_of(measured.record), partial(_write, measured))
+    path = put_to.path
     if config.json:
-        sys.stdout.write(json.dumps(record, indent=1) + "\n")
+        sys.stdout.write(json.dumps(put_to.record, indent=1) + "\n")
     else:
         print_record(measured.record, screen)
     screen.print(f"written to {path}, {_answers_told(measured, path)}", highlight=False, soft_wrap=True)
+    if put_to.refusal is not None:
+        raise put_to.refusal
     return path
 
 
 def _require_free(config: EvaluateConfig, matcher: Encoder, suites: Sequence[Suite]) -> None:
     """Refuse to replace a result by that of another run, before anything is encoded."""
     named = heading(config.dataset_name, matcher.provenance(), [suite.task for suite in suites])
-    path = config.output or Path(file_name(named))
-    require_file_place(answers_path(path), "the answers beside --output,")
-    there = [file for file in (path, answers_path(path)) if file.exists()]
     asked = {suite.name: suite.identity().split_sha256 for suite in suites}
     pairs = read_pair_adapter(config.pair_adapter).weights_sha256 if config.pair_adapter else None
-    same = is_same_run(path, matcher.fingerprint, asked, config.ks, config.with_base, pairs)
-    foreign = [file for file in there if file.resolve() in _inputs(config) or (file == path and not is_result(path))]
-    if foreign:
-        raise UserError(
-            got=f"--output {path}: {foreign[0]} is there, and is no result of litotes evaluate",
-            expected="a name that is free, or that of a result",
-            do="name another file as --output, or delete that one",
-        )
-    if there and not config.overwrite and not same:
-        raise UserError(
-            got=f"--output {path}: {there[0]} is there, not of this run",
-            expected="a name that is free, or the result of the same models on the same questions",
-            do="name another file as --output, or add --overwrite to replace it",
-        )
+    require_free(config, config.output or Path(file_name(named)), Run(matcher.fingerprint, asked, pairs))
 
 
-def _inputs(config: EvaluateConfig) -> list[Path]:
-    """Files and folders that an evaluation reads, where links lead."""
-    named = (config.model, config.adapter, config.vocabulary, config.classnames, config.templates)
-    return [Path(path).resolve() for path in (*named, *config.files.values()) if path is not None]
+def _write(measured: Measured, path: Path) -> dict[str, Any]:
+    """Write answers and result, and return the record as it was written."""
+    record = _with_answers(measured, path)
+    write_json(path, record)
+    return record
 
 
 def _with_answers(measured: Measured, path: Path) -> dict[str, Any]:

@@ -68,7 +68,8 @@ class EvaluateConfig:
         --choice, --retrieval and so on in this help (of a protocol with a name, such as --flickr30k, that name).
     output: JSON file of the result, beside which every answer is written as NAME.answers.jsonl; by default
         DATASET_base_MODEL_en_TASK.json in the current folder, with the adapter's name for base. A file that is there
-        is replaced only by the same models' result on the same questions.
+        is replaced only by the same models' result on the same questions; where another one comes there during the
+        run, this one is kept beside it as NAME-2.json.
     overwrite: replace whatever result is there.
     json: print the result as JSON, as it is written to --output, in place of the table; progress goes to stderr.
     cache: folder in which picture embeddings are kept for the next run; none by default.
