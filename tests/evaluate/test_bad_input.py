@@ -87,6 +87,14 @@ FAULTS = {
     ),
     "a path out of the folder": (pairs("../x.png,a cat"), "t.csv: image path '../x.png', which is outside"),
     "an absolute path": (pairs("/etc/hostname,a cat"), "t.csv: image path '/etc/hostname', which is outside"),
+    "several absolute paths": (
+        pairs("/data/0.png,a cat", "/data/1.png,a dog"),
+        "t.csv: 2 image paths that are outside the image root",
+    ),
+    "absolute paths that end as pictures do": (
+        pairs("/data/pics/0.png,a cat", "/data/pics/1.png,a dog"),
+        "strip the prefix '/data/' (litotes evaluate --strip-prefix): pics/0.png is there below the root",
+    ),
     "a Windows path": (
         pairs("pics\\0.png,a cat", "pics\\1.png,a dog"),
         "write the paths from the image root on (--images-root), with forward slashes",

@@ -89,7 +89,9 @@ class ImageFiles(Pictures):
                 "a folder",
                 "name the folder that the table's paths start from",
             )
-        self._files = [_inside(self._root, name, bounded=root is not None, where=where) for name in self._names]
+        self._files = [_joined(self._root, name, where) for name in self._names]
+        if root is not None:
+            _require_inside(self._root, dict(zip(self._names, self._files, strict=True)), where)
         self._digests: dict[str, str] = {}
         files = dict(zip(self._files, self._names, strict=True))
         missing = [name for file, name in files.items() if not os.path.lexists(file)]
@@ -206,19 +208,28 @@ def reason_of(error: UserError, file: str | Path) -> str:
     return error.got.removeprefix(str(file)).removeprefix(" cannot be read as a picture").removeprefix(": ")
 
 
-def _inside(root: Path, name: str, bounded: bool, where: str = "") -> str:
-    """Join ``name`` to ``root``; the text of the paths decides, so linked folders stay usable."""
+def _joined(root: Path, name: str, where: str) -> str:
     if not name or "\0" in name:
         raise UserError(f"{where}image path {name!r}", "the path of a file", "fill the column of image paths")
-    base = os.path.normpath(root.absolute())
-    file = os.path.normpath(os.path.join(base, name))  # noqa: PTH118 (pathlib keeps "..")
-    if bounded and not file.startswith(base.rstrip(os.sep) + os.sep):
+    return os.path.normpath(os.path.join(os.path.normpath(root.absolute()), name))  # noqa: PTH118 (pathlib keeps "..")
+
+
+def _require_inside(root: Path, files: dict[str, str], where: str) -> None:
+    """Refuse files that are not below the root; the text of the paths decides, so that linked folders stay usable.
+
+    ``files``: by the names that the table has.
+    """
+    below = os.path.normpath(root.absolute()).rstrip(os.sep) + os.sep
+    outside = [name for name, file in files.items() if not file.startswith(below)]
+    if outside:
+        which = f"image path {outside[0]!r}, which is" if len(outside) == 1 else f"{len(outside)} image paths that are"
+        named = "" if len(outside) == 1 else f": {listed(outside, _SHOWN)}"
         raise UserError(
-            f"{where}image path {name!r}, which is outside the image root {root}",
+            f"{where}{which} outside the image root {root}{named}",
             "paths below the root, which is the table's own folder where nothing else is said",
-            "name a folder above all pictures as the image root (--images-root), or shorten the paths",
+            _without_prefix(root, outside[0])
+            or "name a folder above all pictures as the image root (--images-root), or shorten the paths",
         )
-    return file
 
 
 def sha256_of_file(path: Path) -> str:
@@ -236,6 +247,17 @@ def _why(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
+def _without_prefix(root: Path, name: str) -> str:
+    """What to do where a file is there once the beginning of its path is left out; "" where none is."""
+    parts = PurePosixPath(name).parts
+    for cut in range(1, len(parts)):
+        tail = "/".join(parts[cut:])
+        if ".." not in parts[cut:] and (root / tail).is_file():
+            prefix = name.removesuffix(tail)
+            return f"strip the prefix {prefix!r} (litotes evaluate --strip-prefix): {tail} is there below the root"
+    return ""
+
+
 def _missing(names: list[str], total: int, root: Path, allowed: int, where: str) -> UserError:
     advice = "name the folder that the paths start from as the image root (--images-root)"
     if len(names) < total:
@@ -246,13 +268,7 @@ def _missing(names: list[str], total: int, root: Path, allowed: int, where: str)
         advice = "write the paths from the image root on (--images-root), with forward slashes"
     else:
         advice = f"all are missing, so that this is another folder than the paths start from: {advice}"
-    parts = PurePosixPath(names[0]).parts
-    for cut in range(1, len(parts)):
-        tail = "/".join(parts[cut:])
-        if (root / tail).is_file():
-            prefix = names[0].removesuffix(tail)
-            advice = f"strip the prefix {prefix!r}: {tail} is there below the root"
-            break
+    advice = _without_prefix(root, names[0]) or advice
     return UserError(
         f"{where}{len(names)} of {total} pictures are missing below {root.absolute()}: {listed(names, _SHOWN)}",
         f"at most {allowed} missing (--allow-missing)" if allowed else "every picture of the table as a file",
