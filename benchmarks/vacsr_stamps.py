@@ -64,8 +64,8 @@ Scale = float | Literal["sqrt_d", "d"]
 class Size:
     """How much is done. rates, scales: each method chooses from their product; noise, seeds, steps: of the rows."""
 
-    rates: tuple[float, ...] = (1e-3, 3e-3, 1e-2)
-    scales: tuple[Scale, ...] = (1.0, "sqrt_d", "d")
+    rates: tuple[float, ...] = (1e-3, 3e-3, 1e-2, 3e-2)
+    scales: tuple[Scale, ...] = (1.0, "sqrt_d")
     noise: tuple[float, ...] = (0.0, 0.2, 0.5)
     seeds: tuple[int, ...] = (0, 1, 2)
     steps: int = LOOP.steps
