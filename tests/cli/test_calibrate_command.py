@@ -8,6 +8,7 @@ import pytest
 import torch
 from drawn_table import litotes, pictures, table, write
 
+from litotes.cli.calibrating import _no_better
 from litotes.data.pairs import read_pairs, split_by_picture
 from litotes.errors import UserError
 from litotes.metrics.answered_pairs import answered_pairs
@@ -139,6 +140,51 @@ def test_a_calibration_is_not_replaced_unasked_and_goes_with_its_adapter(calibra
     shutil.copy(adapter / CALIBRATION, other / CALIBRATION)
     assert litotes("evaluate", model=clip, pair_adapter=other, retrieval=pairs, output=other / "r.json", ks="1") == 2
     assert "fitted to an adapter of weights" in capsys.readouterr().err
+
+
+def test_pictures_that_the_adapter_was_trained_on_are_refused(calibrate, clip, pairs, seed, adapter, tmp_path, capsys):
+    """The very table, a part of it under other names; and an adapter that does not tell is told."""
+    assert calibrate(pairs="balanced", seed=seed) == 0
+    assert "does not tell which pictures it was trained on" in " ".join(capsys.readouterr().out.split())
+    short = {"method": "sigmoid", "scorer": "cosine", "val_fraction": 0.25, "batch_size": 4, "steps": 2, "ks": "1"}
+    assert litotes("train vacsr", model=clip, train_data=pairs, output=tmp_path / "run", **short) == 0
+    trained = tmp_path / "run" / "pair-adapter"
+    told = json.loads((trained / "trained_on.json").read_text())
+    part, held = split_by_picture(read_pairs(pairs), 0.25, 0, COUNT)
+    assert told["pictures"] == sorted(part.pictures.digest(i)[:16] for i in range(len(part.pictures)))
+    assert (told["split_sha256"], told["captions"]) == (part.fingerprint(), 12)
+    capsys.readouterr()
+    assert calibrate(pair_adapter=trained) == 2
+    assert f"12 of 16 pictures that {trained} was trained on: " in (said := capsys.readouterr().err)
+    assert "the very table" not in said and not (trained / CALIBRATION).exists()
+
+    def others(name, data):
+        (folder := tmp_path / name).mkdir()
+        paths = [shutil.copy(data.pictures.path(i), folder / f"again {i}.png") for i in range(len(data.pictures))]
+        rows = [(paths[owner].name, text) for text, owner in zip(data.captions, data.owners, strict=True)]
+        return write(folder / "pairs.csv", rows, ("filepath", "caption"))
+
+    assert calibrate(pair_adapter=trained, data=others("same", part)) == 2
+    assert "was trained on: the very table" in capsys.readouterr().err
+    assert calibrate(pair_adapter=trained, data=others("held", held), pairs="balanced") in (0, 2)  # it may not fit
+    assert "was trained on" not in "".join(capsys.readouterr())
+    (trained / "trained_on.json").write_text('{"pictures": 3}')
+    assert calibrate(pair_adapter=trained) == 2
+    assert "which does not tell which pictures" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ((0.2, 0.1), (0.1, 0.05), []),
+        ((0.1, 0.1), (0.1, 0.1), ["no better than before"]),
+        ((0.109, 0.116), (0.102, 0.12), ["makes the Brier score (0.1160 → 0.1200) worse"]),
+        ((0.1, 0.1), (0.2, 0.3), ["the expected calibration error (10.00% → 20.00%) and the Brier score (0.1"]),
+    ],
+)
+def test_what_a_calibration_makes_worse_is_told(before, after, told):
+    said = _no_better(*({"ece": ece, "brier": score} for ece, score in (before, after)))
+    assert len(said) == len(told) and all(part in line for part, line in zip(told, said, strict=True))
 
 
 def test_too_few_pictures_and_odd_shares_are_refused_before_the_model_is_read(calibrate, tmp_path, capsys):

@@ -20,7 +20,7 @@ class Settings:
         CLIP, LongCLIP, HiMo-CLIP or SmartCLIP (.pt, .safetensors), with --vocabulary
     pair_adapter: folder "pair-adapter" as litotes train vacsr writes it, of any scorer
     data: table (CSV, TSV, JSONL, parquet) with filepath and caption, a caption a row, or NegBench's captions lists, of
-        pictures that were not trained on
+        pictures that were not trained on; those that the adapter says it was trained on are refused
     pairs: what the probability is about: "found", what a search among these pictures or captions finds first (it falls
         with the size of the gallery, so give one as large as yours); or "balanced", a caption with its own picture or,
         as often, with another one

@@ -17,6 +17,7 @@ from litotes.metrics.answered_pairs import AnsweredPairs, answered_pairs
 from litotes.metrics.calibration import brier, reliability
 from litotes.models.pair_calibration import CALIBRATION, PairCalibration, fit_calibrator, save_calibration
 from litotes.models.pair_scores import PairScorer
+from litotes.models.pair_trained_on import TRAINED_ON, require_untrained
 from litotes.places import require_file_place, require_folder_place
 from litotes.train.pairs import pair_features
 
@@ -47,14 +48,18 @@ def run_calibration(settings: Settings) -> None:
     }  # fmt: skip
     found = PairCalibration(settings.method, calibrator, settings.pairs, side.weights_sha256, told)
     path = save_calibration(found, settings.pair_adapter)
-    for line in _lines(found, parts):
+    for line in (*_lines(found, parts), *_unknown(settings)):
         screen.print(line, highlight=False, soft_wrap=True, markup=False)
     screen.print(f"written to {path}", highlight=False, soft_wrap=True, markup=False)
 
 
 def _read(settings: Settings, screening: Screening) -> tuple[CaptionedPictures, CaptionedPictures]:
-    """The part to fit to and the part to measure on; pictures of equal content are on one side."""
+    """The part to fit to and the part to measure on; pictures of equal content are on one side.
+
+    Errors: those of the table; pictures that the adapter was trained on; too few.
+    """
     data = read_pairs(settings.data, settings.images_root, screening, "data")
+    require_untrained(data, settings.pair_adapter)
     different = len(np.unique(data.contents()))
     if not 2 <= round(settings.measure_fraction * different) <= different - 2:
         raise UserError(
@@ -90,9 +95,35 @@ def _lines(found: PairCalibration, parts: tuple[CaptionedPictures, CaptionedPict
     fewest = min(told["right"], told["answers"] - told["right"])
     if fewest < FEW:
         lines.append(f"note: only {fewest} of the fitted answers have one of the two outcomes; chance has a part in it")
-    if measured["after"]["ece"] >= measured["before"]["ece"]:
-        lines.append("note: on the pairs measured it is no better than before; give more pairs to fit to")
-    return lines
+    return [*lines, *_no_better(measured["before"], measured["after"])]
+
+
+def _no_better(before: dict[str, float], after: dict[str, float]) -> list[str]:
+    """What became worse by the calibration on the pairs that it was not fitted to, or that nothing became better."""
+    forms = {"ece": ("expected calibration error", "{:.2%}"), "brier": ("Brier score", "{:.4f}")}
+    worse = [
+        f"the {name} ({form.format(before[key])} → {form.format(after[key])})"
+        for key, (name, form) in forms.items()
+        if after[key] > before[key]
+    ]
+    if worse:
+        return [
+            f"note: on the pairs measured the calibration makes {' and '.join(worse)} worse, not better; it is "
+            "kept all the same: give more pairs to fit to, or delete it"
+        ]
+    if after["ece"] >= before["ece"]:
+        return ["note: on the pairs measured it is no better than before; give more pairs to fit to"]
+    return []
+
+
+def _unknown(settings: Settings) -> list[str]:
+    """That nobody can tell whether these pictures were trained on, where the adapter does not say."""
+    if (settings.pair_adapter / TRAINED_ON).is_file():
+        return []
+    return [
+        f"note: {settings.pair_adapter} does not tell which pictures it was trained on ({TRAINED_ON}, which an "
+        "earlier version did not write); the probabilities hold only if it was trained on none of these"
+    ]
 
 
 def _require_places(settings: Settings) -> None:

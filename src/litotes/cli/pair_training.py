@@ -47,6 +47,7 @@ from litotes.models.matcher import Matcher
 from litotes.models.pair_adapter import BACKBONE, save_pair_adapter
 from litotes.models.pair_backbone_file import read_pair_backbone
 from litotes.models.pair_scores import PairScorer
+from litotes.models.pair_trained_on import trained_on
 from litotes.models.variational import parameter_count
 from litotes.objectives.diagnostics import named, signs
 from litotes.places import require_folder_place
@@ -127,8 +128,9 @@ def _after(
     """Keep what was trained, measure it, and tell what is known of it; with its single answers."""
     folder, method, data, scorer = settings.output / FOLDER, trained.method, trained.data, work.task.scorer
     side = save_pair_adapter(
-        scorer, method.kind, method.adapter, matcher, method.objective_record(), folder, work.origin
-    )
+        scorer, method.kind, method.adapter, matcher, method.objective_record(), folder, work.origin,
+        trained_on(data.training),
+    )  # fmt: skip
     whole = ", the backbone trained too" if work.origin else ""
     with progress_bars(screen, "measuring") as progress:
         after, said = _measured(work.again(progress), scored_by(suites, PairScorer(scorer)), settings)

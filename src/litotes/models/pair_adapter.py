@@ -19,6 +19,7 @@ from litotes.models.matcher import Matcher
 from litotes.models.pair_backbone_file import Origin, load_pair_backbone, read_pair_backbone, save_pair_backbone
 from litotes.models.pair_baselines import CosineLogits, DeterministicAdapter
 from litotes.models.pair_calibration import CALIBRATION, load_calibration
+from litotes.models.pair_trained_on import TrainedOn, write_trained_on
 from litotes.models.tensors import save_tensors
 from litotes.models.variational import AdapterConfig, VariationalAdapter
 from litotes.objectives.space import require_choice
@@ -71,13 +72,14 @@ class PairAdapterRecord:
 
 def save_pair_adapter(
     model: PairModel, kind: Kind, config: AdapterConfig, matcher: Matcher, objective: dict[str, Any], folder: Path,
-    origin: Origin | None = None,
+    origin: Origin | None = None, data: TrainedOn | None = None,
 ) -> PairAdapterRecord:  # fmt: skip
     """Write weights and side file, whole or not at all: ``folder`` is replaced at once by a complete one.
 
     matcher: the backbone whose features the model was trained on. origin: what that backbone was trained from, where
-    it was trained with the model (``matcher.pooled``); it is then kept in the same folder. A calibration of the very
-    same weights stays in the folder, one of others goes. Errors: those of ``save_pair_backbone``.
+    it was trained with the model (``matcher.pooled``); it is then kept in the same folder. data: what it was trained
+    on, kept there too where it is given. A calibration of the very same weights stays in the folder, one of others
+    goes. Errors: those of ``save_pair_backbone``.
     """
     partial, old = folder.with_name(folder.name + ".partial"), folder.with_name(folder.name + ".old")
     for left_behind in (partial, old):
@@ -94,6 +96,8 @@ def save_pair_adapter(
         sha256_of_file(partial / WEIGHTS), backbone_sha256=backbone,
     )  # fmt: skip
     (partial / SIDE_FILE).write_text(json.dumps(record(side), indent=1) + "\n", encoding="utf-8")
+    if data:
+        write_trained_on(data, partial)
     if _calibrated(folder, side.weights_sha256):
         shutil.copy2(folder / CALIBRATION, partial)
     if folder.exists():
