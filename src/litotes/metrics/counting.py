@@ -76,7 +76,8 @@ class Tally:
             for number in range(first, last):
                 some = slice(*begin[number - start : number - start + 2])
                 self._count_texts(number, rows[number - start], counted[some], own[some])
-                rows[number - start].take(self.several, out=shared[number - first])
+                # "clip", for which NumPy needs no buffer, though every number is in range
+                rows[number - start].take(self.several, out=shared[number - first], mode="clip")
             for layer in self.layers[:1]:
                 whole, block = len(layer.pairs) == self.n_texts, rows[first - start : last - start]
                 self._count_images(layer, first, block if whole else block.take(layer.text, axis=1))

@@ -18,7 +18,7 @@ from litotes.metrics.cosine import Rows, rows_over, units
 from litotes.metrics.counting import Pairs, Tally
 from litotes.metrics.graded import UNFOUND, PositiveRanks
 
-_PAIRS_AT_ONCE = 4096
+_PAIRS_AT_ONCE = 512  # their embeddings stay in the cache
 _NUMBERS_AT_ONCE = 1 << 24  # scores in a block, where none is asked: 64 MiB in float32
 
 
@@ -63,7 +63,7 @@ def cosines(images: Float[Tensor, "images d"], texts: Float[Tensor, "texts d"]) 
 
 
 def in_parts(of_pairs: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
-    """The scores of pairs a few thousand at once, so that no more of their embeddings are gathered together."""
+    """The scores of pairs some at once, so that no more of their embeddings are gathered together."""
 
     def joined(image: Tensor, text: Tensor) -> Tensor:
         parts = zip(image.split(_PAIRS_AT_ONCE), text.split(_PAIRS_AT_ONCE), strict=True)
