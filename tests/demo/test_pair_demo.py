@@ -28,6 +28,8 @@ def test_the_page_has_every_method_and_stands_alone(output):
     assert all(label in page for label in LABELS.values())
     assert not re.search(r"(src|href)=\"(?!#|data:)", page)
     assert not re.search(r"\bnan\b|None", page)
+    assert "How similarities lie" in page and page.count("<svg") == 2 + 1 + 5
+    assert page.count("Uncertainty of the K first against mAP@R") == 2
 
 
 def test_the_results_hold_a_row_for_every_training(output):

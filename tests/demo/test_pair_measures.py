@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 import torch
 
-from litotes.demo.vacsr.measures import finds_wrong_pairs, knows_errors, retrieval, sigma_of_groups
+from litotes.demo.vacsr.measures import (
+    finds_wrong_pairs,
+    knows_errors,
+    listed_firsts,
+    retrieval,
+    sigma_of_groups,
+    similarities,
+)
 
 # Three pictures and captions; caption 1 is true of picture 0 as well.
 TRUE = torch.tensor([[True, True, False], [False, True, False], [False, False, True]])
@@ -37,6 +44,31 @@ def test_a_doubt_that_knows_the_errors_has_an_auroc_of_one():
     assert found["i2t"]["good"]["aurc"] == pytest.approx(1 / 9)
     assert found["t2i"]["error"] == 0.0
     assert found["t2i"]["good"]["auroc"] is None
+
+
+def test_the_first_items_are_held_against_all_that_is_true():
+    images = texts = torch.eye(3)
+
+    def listed_doubts(queries, gallery, items):
+        return {"place": items.double(), "flat": torch.ones(items.shape, dtype=torch.float64)}
+
+    found = listed_firsts(images, texts, SCORES, TRUE, listed_doubts)
+    # Pictures list captions 1 0 2, 2 1 0, 2 1 0 and have an AP@R of 1, 0, 1.
+    assert found["i2t"]["map_at_r"] == pytest.approx(2 / 3) and found["i2t"]["n"] == 3
+    assert set(found["i2t"]["place"]) == {"1"}  # five or ten items are not there
+    assert found["i2t"]["place"]["1"]["mean"] == pytest.approx((1 + 2 + 2) / 3)
+    assert found["i2t"]["place"]["1"]["pearson"] == pytest.approx(np.corrcoef([1, 2, 2], [1, 0, 1])[0, 1])
+    assert found["i2t"]["flat"]["1"]["pearson"] is None
+    # Captions list pictures 0, 0, 2 first, and have 1, 1/2, 1.
+    assert found["t2i"]["place"]["1"]["pearson"] == pytest.approx(np.corrcoef([0, 0, 2], [1, 0.5, 1])[0, 1])
+
+
+def test_true_and_wrong_pairs_lie_over_the_same_steps():
+    found = similarities(SCORES, TRUE)
+    assert (found["true"]["pairs"], found["wrong"]["pairs"]) == (4, 5)
+    assert found["true"]["mean"] == pytest.approx((2 + 3 + 1 + 5) / 4)
+    assert found["wrong"]["edges"] == found["true"]["edges"] and found["wrong"]["edges"][0] == 0
+    assert list(similarities(torch.ones(2, 2), torch.ones(2, 2, dtype=torch.bool))) == ["true"]
 
 
 def test_true_shuffled_pairs_count_as_shuffled_but_not_as_untrue():

@@ -44,6 +44,9 @@ def test_every_method_trains_and_is_measured(world, name):
         doubts = {"one_minus_p"}
     assert set(figures["errors"]["i2t"]) == {"error", *doubts}
     assert (figures["groups"] is None) == (doubts == {"one_minus_p"})
+    assert set(figures["firsts"]["t2i"]) == {"n", "map_at_r", *doubts}
+    assert figures["firsts"]["t2i"]["map_at_r"] == pytest.approx(figures["retrieval"]["t2i"]["map_at_r"])
+    assert set(figures["similarities"]) == {"true", "wrong"}
 
 
 def test_the_models_are_as_large_as_each_other(world):

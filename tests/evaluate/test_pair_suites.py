@@ -109,6 +109,49 @@ def test_wrong_searches_are_held_against_each_uncertainty_of_the_first_item():
     assert result["ways"]["i2t"]["n"] == len(set(OWNERS))  # picture 3 has no caption and is no query
 
 
+def test_the_first_items_are_held_against_what_the_search_is_worth():
+    chosen = scorer()
+    result = SelectiveRetrieval("selective", noise_pictures(N), CAPTIONS, OWNERS, chosen).run(encoder())
+    images, texts, table = logits(chosen.model)
+    with torch.no_grad():
+        whole = chosen.model.distribution(images, texts)
+    sigma = (whole.weights.unsqueeze(-1) * whole.log_var.exp()).sum(-2).sqrt().mean(-1).numpy()
+    asked = sorted(set(OWNERS))
+    rankings = {
+        "i2t": [(i, np.argsort(-table[i], kind="stable"), [j for j, own in enumerate(OWNERS) if own == i])
+                for i in asked],
+        "t2i": [(j, np.argsort(-table[:, j], kind="stable"), [own]) for j, own in enumerate(OWNERS)],
+    }  # fmt: skip
+    for way, queries in rankings.items():
+        told = result["firsts"][way]
+        precision = []
+        for _, order, right in queries:
+            hit = np.isin(order[: len(right)], right)
+            precision.append(sum(hit[: r + 1].mean() for r in range(len(right)) if hit[r]) / len(right))
+        assert (told["n"], told["map_at_r"]) == (len(queries), pytest.approx(np.mean(precision)))
+        assert way == "i2t" or np.std(precision) > 0
+        assert set(told["sigma"]) == {"1", "5"}  # of six pictures no ten can be listed
+        by_way = {"sigma": sigma, "one_minus_p": 1 / (1 + np.exp(table))}
+        for name, k in (("sigma", 1), ("sigma", 5), ("one_minus_p", 5)):
+            doubt = by_way[name] if way == "i2t" else by_way[name].T
+            means = [doubt[query, order[:k]].mean() for query, order, _ in queries]
+            assert told[name][str(k)]["mean"] == pytest.approx(np.mean(means), rel=1e-5)
+            same = np.std(precision) == 0  # no search finds anything here
+            wanted = None if same else pytest.approx(np.corrcoef(means, precision)[0, 1], abs=1e-3)
+            assert told[name][str(k)]["pearson"] == wanted
+
+
+def test_similarities_of_labelled_pairs_and_of_the_others_are_told():
+    chosen = scorer()
+    found = SelectiveRetrieval("selective", noise_pictures(N), CAPTIONS, OWNERS, chosen).run(encoder())["similarities"]
+    table = logits(chosen.model)[2]
+    own = table[OWNERS, range(len(OWNERS))]
+    assert found["labelled"]["pairs"] == len(OWNERS)
+    assert found["labelled"]["mean"] == pytest.approx(own.mean(), rel=1e-5)
+    assert found["others"]["pairs"] == table.size - len(OWNERS)
+    assert found["others"]["mean"] == pytest.approx((table.sum() - own.sum()) / (table.size - len(OWNERS)), rel=1e-5)
+
+
 def test_a_model_without_a_distribution_has_no_sigma_and_the_report_says_so_with_dashes():
     parts = {"variational": scorer(), "cosine": scorer("cosine")}
     records = {
@@ -162,3 +205,34 @@ def test_all_judges_of_coco_are_asked_by_the_models_logits(tmp_path):
     assert found["rsum"] == pytest.approx(wanted["rsum"])
     by_cosine = JudgedRetrieval("coco", pictures, images, texts, captions, judgements, ks=(1, 2)).run(coder)
     assert found["coco_5k"] != by_cosine["coco_5k"]
+    assert "doubt" not in by_cosine
+    _judged_doubt(found["doubt"], chosen, (rows, told, table), (images, captions), judgements)
+
+
+def _judged_doubt(found, chosen, features, ids, judgements):
+    """What the uncertainty knows of COCO's searches, in any order of pictures and captions: by plain loops."""
+    (rows, told, table), (images, captions) = features, ids
+    sigma = chosen.all_doubts(rows, told)["sigma"].numpy()
+    table, place = table.numpy(), {c: j for j, c in enumerate(captions)}
+    own = [images.index(judgements.original.t2i[c][0]) for c in captions]
+    right = {"i2t": [own[table[i].argmax()] == i for i in range(10)],
+             "t2i": [table[:, j].argmax() == own[j] for j in range(20)]}  # fmt: skip
+    for way, hits in right.items():
+        assert found["ways"][way]["error"] == pytest.approx(1 - np.mean(hits))
+    errors = 1 - np.array(right["t2i"], dtype=float)[np.argsort([sigma[table[:, j].argmax(), j] for j in range(20)])]
+    aurc = np.mean([errors[: k + 1].mean() for k in range(20)])
+    assert found["ways"]["t2i"]["sigma"]["aurc"] == pytest.approx(aurc)
+    means, precision = [], []
+    for image, relevant in judgements.eccv.i2t.items():
+        row = images.index(image)
+        order = np.argsort(-table[row], kind="stable")
+        hit = [captions[j] in relevant for j in order[: len(relevant)]]
+        precision.append(sum(np.mean(hit[: r + 1]) for r in range(len(hit)) if hit[r]) / len(relevant))
+        means.append(sigma[row, order[:5]].mean())
+    firsts = found["firsts"]["i2t"]
+    assert (firsts["n"], firsts["map_at_r"]) == (6, pytest.approx(np.mean(precision)))
+    assert firsts["sigma"]["5"]["mean"] == pytest.approx(np.mean(means))
+    assert firsts["sigma"]["5"]["pearson"] == pytest.approx(np.corrcoef(means, precision)[0, 1])
+    labelled = [table[i, place[c]] for c, i in zip(captions, own, strict=True)]
+    assert found["similarities"]["labelled"]["mean"] == pytest.approx(np.mean(labelled), rel=1e-5)
+    assert found["diagnostics"]["log_var_min"] < 0

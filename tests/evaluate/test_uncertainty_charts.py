@@ -10,6 +10,7 @@ from litotes.evaluate.charts import MODEL_COLOURS
 from litotes.evaluate.uncertainty_charts import (
     bins_chart,
     histograms_chart,
+    in_deviations,
     in_order,
     reliability_chart,
     risk_coverage_chart,
@@ -67,6 +68,17 @@ def test_similarities_of_several_methods_lie_over_each_other():
     assert "VACSR" in sound(chart) and "InfoNCE" in str(chart.svg)
     tall, wide = (max(max(line) - min(line) for line in lines(chart, colour)) for colour in (1, 2))
     assert tall == pytest.approx(3 * wide, rel=0.01)  # of equal area, a third as high where three times as wide
+
+
+def test_scores_of_any_scale_lie_alike_about_their_mean_in_their_deviations():
+    values = torch.randn(500, generator=torch.Generator().manual_seed(1))
+    first, second = (in_deviations(histogram(some)) for some in (values, 40 * values - 7))
+    assert first["edges"] == pytest.approx(second["edges"], abs=1e-4) and first["mean"] == 0
+    steps = [(a + b) / 2 for a, b in zip(first["edges"], first["edges"][1:], strict=False)]
+    assert sum(share * at for share, at in zip(first["shares"].tolist(), steps, strict=True)) == pytest.approx(
+        0, abs=0.05
+    )
+    assert in_deviations(histogram(torch.ones(3)))["edges"][0] == -0.5
 
 
 def test_groups_stand_below_each_other_and_an_empty_one_is_left_out():

@@ -52,7 +52,12 @@ def test_each_order_is_held_against_one_minus_p_and_the_state_is_told(found):
     assert f"{100 * less['difference']:+.2f}".replace("-", "−") in one.told[0]
     assert "log-variances from" in text and "weights of the components: 0.5, 0.5" in text
     titles = [chart.title for chart in one.charts]
-    assert len(titles) == 5 and "R@1 by ten bins" in titles[0] and "what searches find first" in titles[4]
+    assert (
+        len(titles) == 6
+        and titles[5].startswith("How similarities lie")
+        and "R@1 by ten bins" in titles[0]
+        and "what searches find first" in titles[4]
+    )
     assert all(name in str(one.charts[0].svg) for name in ("σ", "1 − p"))
     assert "calibrated, ECE" in str(one.charts[4].svg)
 
@@ -71,12 +76,58 @@ def test_the_verdict_follows_the_interval(found, low, high, told):
 
 def test_a_model_without_a_distribution_has_charts_of_one_minus_p_alone():
     (one,) = uncertainties({"a": record("cosine")})["selective"]
-    assert one.told == () and "σ" not in str(one.charts[0].svg) and len(one.charts) == 5
+    assert not any("the order by" in sentence for sentence in one.told)
+    assert "σ" not in str(one.charts[0].svg) and len(one.charts) == 6
+    assert one.tables[1].columns == ("mAP@R", "mean 1 − p", "Pearson 1 − p", "Spearman 1 − p")
+
+
+def test_the_first_items_stand_in_a_table_and_similarities_in_words(found):
+    (one,) = uncertainties({"adapted": found})["selective"]
+    result, (bins, table) = found["suites"]["selective"], one.tables
+    known = result["ways"]["t2i"]["one_minus_p"]["bins"]
+    figures = [known[key] for key in ("pearson_by_uncertainty", "pearson_by_index", "spearman")]
+    wanted = tuple(f"{value:.2f}".replace("-", "−") for value in figures)
+    assert dict(bins.rows)["Caption → picture, 1 − p"] == wanted and len(bins.rows) == 6
+    assert [name for name, _ in table.rows] == [
+        f"{way}, K = {k}" for way in ("Picture → caption", "Caption → picture") for k in (1, 5, 10)
+    ]
+    assert table.columns[:4] == ("mAP@R", "mean σ", "Pearson σ", "Spearman σ")
+    assert table.columns[4:] == (
+        "mean 1 − p",
+        "Pearson 1 − p",
+        "Spearman 1 − p",
+    )
+    told = result["firsts"]["t2i"]["sigma"]["5"]
+    cells = (f"{told['mean']:.3f}", f"{told['pearson']:.2f}".replace("-", "−"))
+    assert table.rows[4][1][1:3] == cells
+    mean = result["similarities"]["others"]["mean"]
+    assert any("of 870 pairs without a label: " in line and f"{mean:.2f}"[-4:] in line for line in one.told)
+
+
+def test_models_side_by_side_have_their_similarities_over_each_other(found, tmp_path):
+    parts = uncertainties({"VACSR": found, "sigmoid": record("deterministic"), "InfoNCE": record("cosine")})[
+        "selective"
+    ]
+    assert [part.heading for part in parts[:3]] == [
+        f"What the uncertainty of {name} is worth" for name in ("VACSR", "sigmoid", "InfoNCE")
+    ]
+    (chart,) = parts[3].charts
+    assert parts[3].heading.startswith("How similarities lie")
+    assert all(name in str(chart.svg) for name in ("VACSR", "sigmoid", "InfoNCE", "standard deviations"))
+    page = tmp_path / "page.html"
+    write_comparison_report(page, tmp_path / "page.json", {"a": found, "b": record("cosine")})
+    assert page.read_text(encoding="utf-8").count("Uncertainty of the K first against mAP@R</h4>") == 2
+
+
+def test_what_coco_tells_of_the_uncertainty_is_shown_as_that_of_other_searches(found):
+    whole = {"suites": {"coco": {"task": "judged_retrieval", "doubt": found["suites"]["selective"]}}}
+    (one,) = uncertainties({"adapted": whole})["coco"]
+    assert one.heading == "What the uncertainty of adapted is worth" and one.tables and len(one.charts) == 6
 
 
 def test_results_of_an_earlier_version_still_make_a_page(found, tmp_path):
     older = copy.deepcopy(found["suites"]["selective"])
-    for name in ("reliability", "diagnostics", "notes"):
+    for name in ("reliability", "diagnostics", "notes", "firsts", "similarities"):
         older.pop(name)
     for way in older["ways"].values():
         for values in way.values():
@@ -87,7 +138,7 @@ def test_results_of_an_earlier_version_still_make_a_page(found, tmp_path):
     page = tmp_path / "page.html"
     write_comparison_report(page, tmp_path / "page.json", {"new": found})
     text = page.read_text(encoding="utf-8")
-    assert "What the uncertainty of new is worth" in text and text.count("<svg") == 5
+    assert "What the uncertainty of new is worth" in text and text.count("<svg") == 6
 
 
 def test_details_that_are_no_bins_are_refused_by_their_place(found):

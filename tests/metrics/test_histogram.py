@@ -27,7 +27,7 @@ def test_shares_and_moments_are_those_of_numpy_and_scipy(bounds, levels):
     assert float(found.shares.sum()) + found.below + found.above == pytest.approx(1)
     assert (found.mean, found.median) == pytest.approx((flat.mean(), np.median(flat)))
     assert (found.lowest, found.highest, found.pairs) == (flat.min(), flat.max(), 600)
-    assert found.skewness == pytest.approx(stats.skew(flat))
+    assert (found.deviation, found.skewness) == pytest.approx((flat.std(), stats.skew(flat)))
 
 
 def test_equal_values_stand_in_the_middle_and_lean_nowhere():

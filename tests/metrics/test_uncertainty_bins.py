@@ -1,11 +1,11 @@
-"""Bins of uncertainty against plain loops, the readings of the paper's figure apart, top-K uncertainty, edges."""
+"""Bins of uncertainty against plain loops, the readings of the paper's figure apart, edges."""
 
 import pytest
 import torch
 from scipy import stats
 
 from litotes.errors import UserError
-from litotes.metrics.uncertainty_bins import uncertainty_bins, uncertainty_of_first
+from litotes.metrics.uncertainty_bins import uncertainty_bins
 
 
 def answers(seed, n=137, levels=None):
@@ -72,14 +72,6 @@ def test_one_uncertainty_for_all_is_one_bin_without_a_correlation(binning):
     assert flat.spearman is None and len(flat.answers) > 1
 
 
-@pytest.mark.parametrize("k", [1, 2, 4])
-def test_the_uncertainty_of_what_is_listed_first(k):
-    scores = torch.tensor([[0.1, 0.9, 0.5, 0.9], [0.0, 0.0, 0.0, 0.0]])
-    unsure = torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
-    orders = ([2.0, 4.0, 3.0, 1.0], [5.0, 6.0, 7.0, 8.0])  # equal scores: the earlier item
-    assert uncertainty_of_first(scores, unsure, k).tolist() == [sum(order[:k]) / k for order in orders]
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -88,9 +80,6 @@ def test_the_uncertainty_of_what_is_listed_first(k):
         lambda: uncertainty_bins(torch.tensor([0.0, torch.nan]), torch.rand(2)),
         lambda: uncertainty_bins(torch.rand(2), torch.tensor([0.0, torch.inf])),
         lambda: uncertainty_bins(torch.rand(2), torch.rand(2), 0),
-        lambda: uncertainty_of_first(torch.rand(2, 3), torch.rand(2, 3), 4),
-        lambda: uncertainty_of_first(torch.rand(2, 3), torch.rand(3, 2), 1),
-        lambda: uncertainty_of_first(torch.rand(2, 3), torch.full((2, 3), torch.nan), 1),
     ],
 )
 def test_what_does_not_fit_is_refused(call):

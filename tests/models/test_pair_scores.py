@@ -64,6 +64,19 @@ def test_doubts_of_all_pairs_are_those_of_chosen_ones(kind):
         assert torch.allclose(matrix[[0, 31, 32, 34], [40, 0, 33, 32]], chosen[name], atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["variational", "deterministic", "cosine"])
+def test_doubts_of_listed_items_are_those_of_the_pairs_whichever_side_asks(kind):
+    scorer = PairScorer(new_pair_model(kind, CONFIG, seed=2))
+    images, texts = features(5, 0), features(7, 1)
+    whole = scorer.all_doubts(images, texts)
+    items = torch.tensor([[6, 0], [1, 1], [2, 5], [3, 4], [0, 6]])
+    for name, found in scorer.listed_doubts(images, texts, items).items():
+        assert torch.allclose(found, whole[name].gather(1, items), atol=1e-6)
+    back = torch.tensor([[4], [0], [2], [1], [3], [3], [0]])
+    for name, found in scorer.listed_doubts(texts, images, back).items():
+        assert torch.allclose(found, whole[name].T.gather(1, back), atol=1e-6)
+
+
 def test_doubts_of_the_variational_adapter_are_those_of_each_pair():
     model = new_pair_model("variational", CONFIG, seed=2)
     images, texts = features(19, 0), features(19, 1)

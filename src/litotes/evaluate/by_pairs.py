@@ -18,8 +18,9 @@ LOGIT = "logit of an adapter of pairs"
 def scored_by(suites: Sequence[Suite], scorer: PairScorer) -> list[Suite]:
     """The same questions, scored by ``scorer``; behind each retrieval, what the model's uncertainty knows of it.
 
-    suites: of retrieval (COCO's with all judges too, whose uncertainties are not asked) and multiple choice alone. A
-    retrieval of more pairs than can be held is not asked for uncertainties, and says so.
+    suites: of retrieval and multiple choice alone. COCO's with all judges tells of the
+    uncertainty in its own result. A retrieval of more pairs than can be held is not asked for uncertainties, and says
+    so.
     """
     scored: list[Suite] = []
     for suite in suites:

@@ -3,8 +3,13 @@
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from litotes.data.coco import CocoCaptions, read_coco_captions
 from litotes.data.images import ImageFiles, Pictures
@@ -14,9 +19,11 @@ from litotes.errors import UserError
 from litotes.evaluate.answers import Answer
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.counts import by_counts
+from litotes.evaluate.doubts import KS, of_both_lists, of_first, similarities, state_of
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.judged import WAYS, Singles, judge_features, require_all, require_folds
 from litotes.evaluate.suite import Identity, Result, Suite, base_name, sha256_of_rows
+from litotes.evaluate.watched import Watched, Watching
 from litotes.metrics.graded import UNFOUND
 from litotes.models.pair_scores import PairScorer
 from litotes.models.pair_stream import StreamedLogits
@@ -37,6 +44,10 @@ class JudgedRetrieval(Suite):
     and ``answers``, a query each: asked with its ``fold``, given ``rank`` (COCO 5K), ``rank_1k``, and where its judges
     know it ``rank_cxc``, ``rank_eccv``, ``map_at_r`` and ``r_precision``. A rank is that of the best right item, None
     where none is there.
+
+    With a ``scorer`` there is also ``doubt``, what its uncertainty knows, by the same pass over the scores: ``ways`` of
+    the searches of COCO 5K, ``firsts`` against the AP@R of ECCV Caption's queries, ``similarities`` of COCO's own pairs
+    and of the others, ``diagnostics``; keys as of ``SelectiveRetrieval``.
 
     Errors: ids that are not those of the judgements, a K above a fold.
     """
@@ -71,14 +82,53 @@ class JudgedRetrieval(Suite):
     def run(self, encoder: Encoder) -> Result:
         """Every judge's measure; see the class."""
         images, texts = encoder.encode_images(self.pictures), encoder.encode_texts(self.captions)
-        similarity = encoder.similarity if self.scorer is None else StreamedLogits(self.scorer)
         singles: Singles = {way: {} for way in WAYS}
-        found = judge_features(
-            images, texts, self.image_ids, self.caption_ids, self.judgements, self.ks, similarity, singles
+        judge = partial(
+            judge_features, images, texts, self.image_ids, self.caption_ids, self.judgements, self.ks, singles=singles
         )
+        told: list[str] = []
+        if self.scorer is None:
+            found: Result = {**judge(encoder.similarity)}
+        else:
+            watched = Watched(torch.as_tensor(self._owners()), len(images), max(KS))
+            found = {**judge(Watching(StreamedLogits(self.scorer), watched))}
+            found["doubt"] = self._doubt(self.scorer, images, texts, watched, singles)
+            told = found["doubt"].pop("notes", [])
         source = by_counts("COCO, Karpathy's test set", _TEST_SET, self._counts())
-        notes = [*self.notes, *source.notes]
+        notes = [*self.notes, *source.notes, *told]
         return {**found, "file": source.file, "notes": notes, "answers": self._answers(singles)}
+
+    def _owners(self) -> list[int]:
+        """The place of each caption's own image, both in the judgements' order."""
+        place = {image: number for number, image in enumerate(self.judgements.image_ids)}
+        return [place[self.judgements.original.t2i[caption][0]] for caption in self.judgements.caption_ids]
+
+    def _doubt(
+        self, scorer: PairScorer, images: Tensor, texts: Tensor, watched: Watched, singles: Singles
+    ) -> Result:  # fmt: skip
+        """What the uncertainty knows of the searches; see the class."""
+        ids = {"i2t": self.judgements.image_ids, "t2i": self.judgements.caption_ids}
+        images = images[_places(ids["i2t"], self.image_ids)]
+        texts = texts[_places(ids["t2i"], self.caption_ids)]
+        firsts, owners = watched.firsts(), self._owners()
+        doubts = {
+            "i2t": scorer.doubts(images, texts[firsts.i2t[:, 0]]),
+            "t2i": scorer.doubts(images[firsts.t2i[:, 0]], texts),
+        }
+        picture = {"i2t": np.arange(len(images)), "t2i": np.array(owners)}
+        ways, asked = {}, {}
+        for way, found in singles.items():
+            wrong = torch.tensor([found[one]["original"] > 1 for one in ids[way]])
+            ways[way] = of_first(doubts[way], wrong, picture[way])
+            judged = [(at, found[one]["map_at_r"]) for at, one in enumerate(ids[way]) if "map_at_r" in found[one]]
+            places, precision = zip(*judged, strict=True)
+            asked[way] = torch.tensor(places), torch.tensor(precision, dtype=torch.float64)
+        return {
+            "ways": ways,
+            "firsts": of_both_lists(scorer, images, texts, firsts, asked),
+            "similarities": similarities(watched),
+            **state_of(scorer, images, texts, owners),
+        }
 
     def _counts(self) -> dict[str, int]:
         return {"pictures": len(self.pictures), "captions": len(self.captions)}
@@ -99,6 +149,12 @@ class JudgedRetrieval(Suite):
             asked["fold"] = fold_of_caption[caption]
             said.append(_answer(asked, singles["t2i"][caption]))
         return said
+
+
+def _places(wanted: Sequence[int], given: Sequence[int]) -> list[int]:
+    """Where each wanted id stands among those given."""
+    place = {one: number for number, one in enumerate(given)}
+    return [place[one] for one in wanted]
 
 
 _GIVEN = {

@@ -70,6 +70,9 @@ def _retrieval(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     return _titled(title, name, usual), note, [*rows, *ranks, total, *gap]
 
 
+_DOUBTS = {"sigma": "σ", "total_variance": "total variance", "one_minus_p": "1 − p"}
+
+
 def _judged(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     ways = (("i2t", "picture → caption"), ("t2i", "caption → picture"))
     judges = (("coco_5k", "COCO 5K"), ("coco_1k", "COCO 1K, mean of five folds"), ("cxc", "CxC"))
@@ -83,6 +86,9 @@ def _judged(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     rows += [Measure(f"ECCV Caption, {words}, {label}", ("eccv", way, key), "percent")
              for key, label in graded for way, words in ways]  # fmt: skip
     total = Measure("COCO 1K: rSum", ("rsum",), "rsum", main=True)
+    told = result.get("doubt", {}).get("ways", {})
+    rows += [Measure(f"COCO 5K, {words}, AURC by {word}", ("doubt", "ways", way, key, "aurc"), "control")
+             for way, words in ways for key, word in _DOUBTS.items() if key in told.get(way, {})]  # fmt: skip
     note = (
         f"COCO's test set of Karpathy, {result['n_images']:,} pictures and {result['n_texts']:,} captions, by three "
         "groups of judges. CxC and ECCV Caption know more right pairs than COCO's own five a picture."
@@ -185,7 +191,7 @@ def _geometry(name: str, result: Record) -> tuple[str, str, list[Measure]]:
 
 def _selective(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     ways = {"i2t": "Picture → caption", "t2i": "Caption → picture"}
-    told = {"sigma": "σ", "total_variance": "total variance", "one_minus_p": "1 − p"}
+    told = _DOUBTS
     rows = []
     for way, label in ways.items():
         known = [key for key in told if key in result["ways"][way]]

@@ -2,30 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from litotes.data.images import Pictures
+from litotes.evaluate.doubts import KS, of_both_lists, of_first, plain, similarities, state_of
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import Identity, Result, Suite
+from litotes.evaluate.watched import Watched
 from litotes.metrics.answered_pairs import answered_pairs
-from litotes.metrics.aurc_difference import aurc_difference
 from litotes.metrics.calibration import brier, reliability
-from litotes.metrics.correlation import partial_spearman
+from litotes.metrics.graded import average_precision_at_r
 from litotes.metrics.ranking import ranks
-from litotes.metrics.selective import auroc, risk_coverage
-from litotes.metrics.uncertainty_bins import uncertainty_bins
-from litotes.models.pair_scores import DOUBT, PairScorer
-from litotes.objectives.diagnostics import named, signs
+from litotes.metrics.streaming import at_or_above, behind_their_equals, matrix
+from litotes.models.pair_scores import PairScorer
 
-POINTS = 100
-"""Points of a risk-coverage curve that a result keeps."""
-_LOOKED_AT = 64
-"""Captions, with their pictures, whose pairs the state of the distribution is taken from."""
+_ROWS = 512
 
 
 @final
@@ -45,12 +40,16 @@ class SelectiveRetrieval(Suite):
     - but for 1 - p itself: ``less_one_minus_p``, its AURC less that of 1 - p, ``difference`` with ``low`` and ``high``
       of a 95 % interval over pictures drawn again, and ``partial_spearman`` with the errors given 1 - p.
 
+    ``firsts``, by way: ``n``, ``map_at_r`` by the labels, and by each uncertainty and K (1, 5, 10) its ``mean`` over
+    the K first items and the ``pearson`` and ``spearman`` correlation of a search's mean with its AP@R
+    (``first_items``). ``similarities``: histograms of the scores of ``labelled`` pairs and of the ``others``, of more
+    than a million of these a draw.
+
     ``reliability``: of ``p``, and of the ``calibrated`` probability where the scorer has one, on its ``population`` of
     pairs: bins of equal count, ``ece``, ``brier``. Of a model with a distribution: ``diagnostics`` and, in ``notes``,
     what is wrong with it.
 
-    Fields and errors: those of ``Retrieval``. Source: ``metrics``; the uncertainty of the first item in the place of
-    the K first.
+    Fields and errors: those of ``Retrieval``. Source: ``metrics``; VACSR (arXiv 2605.30968), Figures 3 and 6, Table 10.
     """
 
     name: str
@@ -72,35 +71,29 @@ class SelectiveRetrieval(Suite):
         images, texts = encoder.encode_images(self.pictures), encoder.encode_texts(self.captions)
         scores = self.scorer.scores(images, texts)
         found = ranks(scores, self.image_of_caption)
-        asked = found.image_to_text > 0
-        first_text, first_image = scores.argmax(dim=1), scores.argmax(dim=0)
-        owners = np.asarray(self.image_of_caption)
-        alone = np.flatnonzero(asked.numpy())
+        owners = torch.as_tensor(self.image_of_caption)
+        watched = Watched(owners, len(images), max(KS))
+        for start in range(0, len(scores), _ROWS):
+            watched.add(start, scores[start : start + _ROWS])
+        firsts = watched.firsts()
+        asked = (found.image_to_text > 0).nonzero()[:, 0]
+        every = torch.arange(len(texts))
+        doubts = self.scorer.doubts
         ways = {
-            "i2t": self._way(images[asked], texts[first_text[asked]], found.image_to_text[asked] > 1, alone),
-            "t2i": self._way(images[first_image], texts, found.text_to_image > 1, owners),
+            "i2t": of_first(
+                doubts(images[asked], texts[firsts.i2t[asked, 0]]), found.image_to_text[asked] > 1, asked.numpy()
+            ),
+            "t2i": of_first(doubts(images[firsts.t2i[:, 0]], texts), found.text_to_image > 1, owners.numpy()),
         }
-        return {"ways": ways, "reliability": self._reliability(scores), **self._state(images, texts)}
-
-    def _way(self, images: Tensor, texts: Tensor, wrong: Tensor, picture: np.ndarray) -> Result:
-        """The searches one way; picture: a number each, those of one picture being drawn together."""
-        told: dict[str, Any] = {}
-        doubts = self.scorer.doubts(images, texts)
-        for name, doubt in doubts.items():
-            curve = risk_coverage(doubt, wrong)
-            at = torch.linspace(0, len(wrong) - 1, min(POINTS, len(wrong)), dtype=torch.float64).round().long()
-            told[name] = {
-                "aurc": curve.aurc, "excess": curve.excess, "auroc": auroc(doubt, wrong),
-                "curve": {"coverage": curve.coverage[at].tolist(), "risk": curve.risk[at].tolist()},
-                "bins": _plain(uncertainty_bins(doubt, ~wrong)),
-            }  # fmt: skip
-            if name != DOUBT:
-                less = aurc_difference(doubt, doubts[DOUBT], wrong, picture)
-                told[name] |= {
-                    "less_one_minus_p": {"difference": less.difference, **less.interval._asdict()},
-                    "partial_spearman": partial_spearman(doubt, wrong, doubts[DOUBT]),
-                }
-        return {"n": len(wrong), "error": float(wrong.to(torch.float64).mean()), **told}
+        precision = _precision(scores, owners)
+        lists = {"i2t": (asked, precision["i2t"]), "t2i": (every, precision["t2i"])}
+        return {
+            "ways": ways,
+            "firsts": of_both_lists(self.scorer, images, texts, firsts, lists),
+            "similarities": similarities(watched),
+            "reliability": self._reliability(scores),
+            **state_of(self.scorer, images, texts, self.image_of_caption),
+        }
 
     def _reliability(self, scores: Tensor) -> Result:
         calibration = self.scorer.calibration
@@ -110,21 +103,17 @@ class SelectiveRetrieval(Suite):
         if calibration:
             said["calibrated"] = calibration(answers.scores)
         found = {
-            name: {**_plain(reliability(p, answers.right)), "brier": brier(p, answers.right)}
-            for name, p in said.items()
+            name: {**plain(reliability(p, answers.right)), "brier": brier(p, answers.right)} for name, p in said.items()
         }
         return {"population": population, "n": len(answers.right), **found}
 
-    def _state(self, images: Tensor, texts: Tensor) -> Result:
-        """What the distribution looks like for the pairs of the first captions and their pictures."""
-        owners = torch.as_tensor(self.image_of_caption)[:_LOOKED_AT]
-        picture, at = owners.unique(return_inverse=True)
-        positives = torch.zeros(len(picture), len(owners), dtype=torch.bool)
-        positives[at, torch.arange(len(owners))] = True
-        state = self.scorer.state(images[picture], texts[: len(owners)], positives)
-        return {"diagnostics": named(state), "notes": signs(state)} if state else {}
 
-
-def _plain(found: Any) -> dict[str, Any]:  # noqa: ANN401 (a named tuple)
-    """A named tuple as JSON values."""
-    return {name: part.tolist() if isinstance(part, Tensor) else part for name, part in found._asdict().items()}
+def _precision(scores: Tensor, owners: Tensor) -> dict[str, Tensor]:
+    """AP@R of each search by the labels, of the pictures with a caption and of all captions."""
+    every = torch.arange(len(owners))
+    counts = at_or_above(matrix(scores), owners, every)
+    query = owners.unique(return_inverse=True)[1]
+    return {
+        "i2t": average_precision_at_r(behind_their_equals(query, counts.texts)),
+        "t2i": average_precision_at_r(behind_their_equals(every, counts.images)),
+    }

@@ -20,12 +20,13 @@ from litotes.evaluate.plots import INK, LINE, SOFT, svg_element
 WORDS = {
     "sigma": "σ", "total_variance": "total variance", "one_minus_p": "1 − p", "one_minus_cosine": "1 − cosine",
     "labelled": "labelled", "missing": "true, unlabelled", "hard": "wrong, hard", "easy": "wrong, easy",
-    "mislabelled": "labelled, wrong",
+    "mislabelled": "labelled, wrong", "others": "not labelled", "true": "true", "wrong": "wrong",
 }  # fmt: skip
 """What a chart calls the uncertainties and the groups of pairs; any other bears its own name."""
 
 _COLOURS = tuple(MODEL_COLOURS)
 _STYLES = {"one_minus_p": (0, (3, 1.5)), "one_minus_cosine": (0, (1, 1))}
+_OUTLINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 _PREFERRED = ("sigma", "one_minus_p", "total_variance")
 
 
@@ -77,11 +78,11 @@ def reliability_chart(found: Mapping[str, Any], title: str, name: str) -> Chart:
     return _percent_chart(figure, axes, title, "said", f"Reliability: {'; '.join(told)}", name)
 
 
-def histograms_chart(found: Mapping[str, Any], title: str, name: str) -> Chart:
+def histograms_chart(found: Mapping[str, Any], title: str, name: str, below: str = "similarity") -> Chart:
     """How similarities lie, an outline a method or group (Figure 6 of VACSR); the dots below are the means.
 
     found: by what the values are of, a ``Histogram`` or a mapping with its ``edges``, ``shares`` and ``mean``.
-    Outlines are densities, so that steps of other width can be compared.
+    Outlines are densities, so that steps of other width can be compared. below: what the horizontal axis counts.
     """
     _require_some(found)
     figure, axes = _axes()
@@ -90,12 +91,21 @@ def histograms_chart(found: Mapping[str, Any], title: str, name: str) -> Chart:
         edges, shares = np.asarray(part["edges"]), np.asarray(part["shares"])
         density = shares / np.diff(edges)
         colour = _COLOURS[(at + 1) % len(_COLOURS)]
-        axes.stairs(density, edges, color=colour, linewidth=1.4, label=WORDS.get(key, key))
+        style: Any = _OUTLINES[at % len(_OUTLINES)]
+        axes.stairs(density, edges, color=colour, linewidth=1.4, linestyle=style, label=WORDS.get(key, key))
         axes.plot([part["mean"]], [0], marker="o", color=colour, markersize=4, clip_on=False)
     axes.set(ylim=(0, None), yticks=[])
-    _finish(axes, "similarity", ("top", "right", "left"))
+    _finish(axes, below, ("top", "right", "left"))
     means = ", ".join(f"{WORDS.get(key, key)} {_mean_of(values):.2f}" for key, values in found.items())
     return _chart(figure, title, f"Histograms of similarities, with the means {means}", name)
+
+
+def in_deviations(found: Any) -> dict[str, Any]:  # noqa: ANN401 (a Histogram, or what JSON made of it)
+    """A histogram about its mean in its standard deviations, so that scores of any scale can be compared."""
+    part = _as_mapping(found)
+    unit = part["deviation"] or 1.0
+    edges = (np.asarray(part["edges"]) - part["mean"]) / unit
+    return {"edges": edges.tolist(), "shares": part["shares"], "mean": 0.0}
 
 
 def sigma_by_group_chart(found: Mapping[str, Mapping[str, Any]], title: str, name: str) -> Chart:

@@ -13,8 +13,9 @@ from litotes.metrics.checks import refuse_non_finite
 class Histogram(NamedTuple):
     """edges [bins + 1]: of equal steps; shares [bins]: of all values, a value at an inner edge in the step above it.
 
-    below, above: shares of the values outside the edges. pairs, lowest, median, mean, highest: of all values. skewness:
-    mean ((x - mean)/deviation)^3, above 0 with the long tail to the right, None where all values are equal.
+    below, above: shares of the values outside the edges. pairs, lowest, median, mean, highest: of all values.
+    deviation: root of mean (x - mean)^2. skewness: mean ((x - mean)/deviation)^3, above 0 with the long tail to the
+    right, None where all values are equal.
     """
 
     edges: Float[Tensor, " edges"]
@@ -26,6 +27,7 @@ class Histogram(NamedTuple):
     median: float
     mean: float
     highest: float
+    deviation: float
     skewness: float | None
 
 
@@ -57,5 +59,5 @@ def histogram(values: Tensor, bins: int = 50, low: float | None = None, high: fl
     median = float((rising[(n - 1) // 2] + rising[n // 2]) / 2)
     return Histogram(
         edges, below.diff() / n, int(below[0]) / n, (n - int(below[-1])) / n, n, lowest, median, float(centre), highest,
-        skewness,
+        float(spread), skewness,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Quality by bins of uncertainty, with its correlations, and the uncertainty of what a search lists first."""
+"""Quality by bins of uncertainty, with its correlations."""
 
 from typing import Literal, NamedTuple, get_args
 
@@ -65,27 +65,6 @@ def uncertainty_bins(
     unsure, good = (place.bincount(row, minlength=bins)[held] / count for row in (unsure, good))
     by_index = pearson(torch.arange(len(count)), good)
     return UncertaintyBins(count, unsure, good, pearson(unsure, good), by_index, spearman(unsure, good))
-
-
-def uncertainty_of_first(
-    scores: Float[Tensor, "queries items"], uncertainty: Float[Tensor, "_ _"], k: int = 1
-) -> Float[Tensor, " queries"]:
-    """The mean uncertainty of the K items that each query ranks first, of equal scores the earlier items; float64.
-
-    scores, uncertainty: [queries, items] (transpose both for the other way); k: 1 up to the number of items. For K = 1
-    that of the answer, as in Figure 3 of VACSR; beside each query's mAP@R (`average_precision_at_r`), for several
-    K, the comparison of its Table 10. Errors: other shapes, numbers not finite, another k.
-    """
-    if scores.ndim != 2 or scores.shape != uncertainty.shape or not 1 <= k <= scores.shape[-1]:
-        raise UserError(
-            got=f"scores {tuple(scores.shape)}, uncertainty {tuple(uncertainty.shape)}, K = {k}",
-            expected="two matrices of one shape, queries x items, and a K from 1 up to the items",
-            do="give both of the same pairs",
-        )
-    refuse_non_finite(scores)
-    refuse_non_finite(uncertainty, "uncertainties")
-    first = scores.argsort(dim=1, descending=True, stable=True)[:, :k]
-    return uncertainty.gather(1, first).detach().cpu().to(torch.float64).mean(dim=1)
 
 
 def _two(uncertainty: Tensor, quality: Tensor) -> tuple[Tensor, Tensor]:

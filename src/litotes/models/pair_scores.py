@@ -122,6 +122,21 @@ class PairScorer:
         return {name: torch.cat(values) for name, values in parts.items()}
 
     @torch.no_grad()
+    def listed_doubts(
+        self, queries: Float[Tensor, "q d"], gallery: Float[Tensor, "n d"], items: Int[Tensor, "q listed"]
+    ) -> dict[str, Float[Tensor, "q listed"]]:
+        """The doubts of each query with the items of the gallery that it lists, [q, listed] each; as ``doubts``.
+
+        queries, gallery: pictures and texts, or texts and pictures: a model sees their product, the same both ways.
+        """
+        rows: dict[str, list[Tensor]] = {}
+        for query, listed in zip(queries.split(1), items.cpu(), strict=True):
+            found = self._all(query.to(self._device), gallery[listed].to(self._device))
+            for name, row in found.items():
+                rows.setdefault(name, []).append(row.double().cpu())
+        return {name: torch.cat(parts) for name, parts in rows.items()}
+
+    @torch.no_grad()
     def state(
         self, images: Float[Tensor, "bi d"], texts: Float[Tensor, "bt d"], positives: Bool[Tensor, "bi bt"]
     ) -> PairDiagnostics | None:

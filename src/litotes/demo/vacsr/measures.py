@@ -1,6 +1,7 @@
 """What a model of pair scores is measured by where all that is true is known."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,21 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from litotes.metrics.graded import graded_scores
+from litotes.evaluate.doubts import KS, of_lists, plain
+from litotes.metrics.graded import average_precision_at_r, graded_scores
+from litotes.metrics.histogram import histogram
 from litotes.metrics.matched import matched_auroc
 from litotes.metrics.pair_groups import LABELLED, MISSING, by_group, pair_groups, relevant_ranks
 from litotes.metrics.ranking import recall_at_k
 from litotes.metrics.selective import auroc, risk_coverage
+from litotes.metrics.streaming import best
 from litotes.metrics.uncertainty_bins import uncertainty_bins
 from litotes.models.pair_scores import DOUBT, SIGMA
 
 Doubts = Callable[[Tensor, Tensor], dict[str, Tensor]]
 """From features of n pictures and of n texts to how unsure a model is of each pair, by name."""
+ListedDoubts = Callable[[Tensor, Tensor, Tensor], dict[str, Tensor]]
+"""From queries, gallery and listed items [queries, listed] to how unsure a model is of each, by name."""
 
 
 def retrieval(scores: Float[Tensor, "n _"], relevance: Bool[Tensor, "n _"]) -> dict[str, dict[str, float]]:
@@ -69,6 +75,35 @@ def _told(doubt: Tensor, wrong: Tensor) -> dict[str, float | None]:
         "pearson": bins.pearson_by_uncertainty,
         "spearman": bins.spearman,
     }
+
+
+def listed_firsts(
+    images: Float[Tensor, "n d"], texts: Float[Tensor, "n d"], scores: Float[Tensor, "n _"],
+    relevance: Bool[Tensor, "n _"], listed_doubts: ListedDoubts,
+) -> dict[str, Any]:  # fmt: skip
+    """The uncertainty of the K first items against the AP@R of all that is true, by way: ``evaluate.doubts.of_lists``.
+
+    listed_doubts: from queries, gallery and the items that each query lists to how unsure a model is of each.
+    """
+    ways = {"i2t": (images, texts, scores, relevance), "t2i": (texts, images, scores.T.contiguous(), relevance.T)}
+    found = {}
+    for way, (queries, gallery, rows, right) in ways.items():
+        items = best(partial(_rows, rows), len(rows), min(max(KS), rows.shape[1]))[1]
+        precision = average_precision_at_r(relevant_ranks(rows, right))
+        found[way] = of_lists(listed_doubts(queries, gallery, items), precision)
+    return found
+
+
+def _rows(scores: Tensor, start: int, stop: int) -> Tensor:
+    return scores[start:stop]
+
+
+def similarities(scores: Float[Tensor, "n _"], relevance: Bool[Tensor, "n _"]) -> dict[str, Any]:
+    """Histograms of the scores of ``true`` and ``wrong`` pairs over the same steps, as JSON values."""
+    groups = {"true": scores[relevance], "wrong": scores[~relevance]}
+    ends = float(scores.min()), float(scores.max())
+    ends = ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[0] + 0.5)
+    return {name: plain(histogram(values, 50, *ends)) for name, values in groups.items() if len(values)}
 
 
 def finds_wrong_pairs(

@@ -1,4 +1,4 @@
-"""The chart of the demo of pairs: quality by the share of wrong training pairs."""
+"""The charts of the demo of pairs: quality by the share of wrong training pairs, and how similarities lie."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,10 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from litotes.demo.vacsr.summary import Rows, noises, over_seeds
+from litotes.evaluate.charts import Chart
 from litotes.evaluate.plots import LINE, SOFT, svg_element
+from litotes.evaluate.rows import MINUS
+from litotes.evaluate.uncertainty_charts import histograms_chart, in_deviations
 
 _STYLES = ("o-", "s-", "^-", "D-", ":")
 _COLOURS = ("#01b001", "#01b002", "#01b003", "#01b004", SOFT)
@@ -40,6 +43,40 @@ def noise_svg(rows: Rows, labels: Mapping[str, str], way: str) -> str:
     axes.set_xticks([100 * noise for noise in noises(rows)])
     axes.set_xlabel("wrong training pairs, %", color=SOFT, fontsize=8)
     return svg_element(figure, f"noise-{way}", _VARIABLES)
+
+
+def similarity_charts(rows: Rows, labels: Mapping[str, str], noise: float) -> list[Chart]:
+    """How the scores of each method lie (Figure 6 of the paper), at one noise, of its first seed.
+
+    First the wrong pairs of all methods over each other, each about its own mean and in its own standard deviations,
+    since a logit of one is no logit of another; then true and wrong pairs of each by itself. Empty where no row has
+    any.
+    """
+    found: dict[str, Any] = {}
+    for row in rows:
+        if row["row"] in labels and row.get("noise", noise) == noise and "similarities" in row:
+            found.setdefault(row["row"], row["similarities"])
+    known = {name: found[name] for name in labels if {"true", "wrong"} <= found.get(name, {}).keys()}
+    if not known:
+        return []
+    beside = {labels[name]: in_deviations(part["wrong"]) for name, part in known.items()}
+    return [
+        histograms_chart(
+            beside, "Wrong pairs of all methods, each about its own mean", "lie-all",
+            "standard deviations from the mean",
+        ),
+        *(
+            histograms_chart(part, f"{labels[name]}: {_lean(part)}", f"lie-{name}", "score")
+            for name, part in known.items()
+        ),
+    ]  # fmt: skip
+
+
+def _lean(part: Mapping[str, Any]) -> str:
+    told = ", ".join(
+        f"{name} {values['skewness']:+.2f}" for name, values in part.items() if values["skewness"] is not None
+    )
+    return f"skewness {told}".replace("-", MINUS)
 
 
 def _names(axes: Any, ends: list[tuple[float, str, str]]) -> None:  # noqa: ANN401 (matplotlib has no types)

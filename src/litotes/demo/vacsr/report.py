@@ -9,9 +9,10 @@ from markupsafe import Markup
 
 from litotes.demo.report import lines
 from litotes.demo.vacsr.methods import COSINE, LABELS
-from litotes.demo.vacsr.plots import noise_svg
-from litotes.demo.vacsr.tables import WAYS, tables
-from litotes.demo.vacsr.words import lead
+from litotes.demo.vacsr.plots import noise_svg, similarity_charts
+from litotes.demo.vacsr.summary import noises
+from litotes.demo.vacsr.tables import WAYS, percent, tables
+from litotes.demo.vacsr.words import ASKED_AT, lead
 from litotes.evaluate.report import emphasised
 from litotes.evaluate.results import write_json, write_text
 
@@ -29,6 +30,7 @@ def write_pair_report(results: Mapping[str, Any], folder: Path) -> Path:
 
 def _page(results: Mapping[str, Any]) -> str:
     rows = results["rows"]
+    shown = ASKED_AT if ASKED_AT in noises(rows) else next(iter(noises(rows)), 0.0)
     compared = {name: label for name, label in LABELS.items() if name != "no_sigma"}
     environment = Environment(
         loader=PackageLoader("litotes.demo"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -38,6 +40,8 @@ def _page(results: Mapping[str, Any]) -> str:
     return environment.get_template("pairs.html.j2").render(
         lead=lead(rows, LABELS),
         charts={arrow: Markup(noise_svg(rows, compared, way)) for way, arrow in WAYS.items()},
+        lying=similarity_charts(rows, compared, shown),
+        lying_at=percent(shown),
         tables=tables(rows, LABELS),
         cosine=LABELS[COSINE],
         honesty=list(lines(results["honesty"])),

@@ -13,7 +13,15 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from litotes.data.noise import Noise, noise_record, shuffled, wrong_pairs
-from litotes.demo.vacsr.measures import cosine_doubts, finds_wrong_pairs, knows_errors, retrieval, sigma_of_groups
+from litotes.demo.vacsr.measures import (
+    cosine_doubts,
+    finds_wrong_pairs,
+    knows_errors,
+    listed_firsts,
+    retrieval,
+    sigma_of_groups,
+    similarities,
+)
 from litotes.demo.vacsr.truth import Part, Truth
 from litotes.metrics.cosine import cosine_scores
 from litotes.models.matcher import Matcher
@@ -111,7 +119,7 @@ def train_row(row: Row, world: World) -> dict[str, Any]:
 
 
 def held_figures(scorer: PairScorer, held: Held, grouped: int = GROUPED) -> dict[str, Any]:
-    """Retrieval by the model's scores, whether it knows its errors and finds wrong pairs, and sigma by what a pair is.
+    """Retrieval by the model's scores, what it knows of errors and wrong pairs, how scores lie, sigma by kind of pair.
 
     grouped: pictures whose pairs with all captions are taken for the last.
     """
@@ -125,6 +133,8 @@ def held_figures(scorer: PairScorer, held: Held, grouped: int = GROUPED) -> dict
         "retrieval": retrieval(scores, relevance),
         "errors": knows_errors(images, texts, scores, relevance, scorer.doubts),
         "held_wrong_pairs": _finds_held(scorer, held),
+        "firsts": listed_firsts(images, texts, scores, relevance, scorer.listed_doubts),
+        "similarities": similarities(scores, relevance),
         "groups": groups,
     }
 
@@ -142,4 +152,7 @@ def cosine_row(world: World) -> dict[str, Any]:
     images, texts, relevance = world.held.images, world.held.texts, world.held.relevance
     scores = cosine_scores(images, texts)
     errors = knows_errors(images, texts, scores, relevance, cosine_doubts)
-    return {"row": "cosine", "retrieval": retrieval(scores, relevance), "errors": errors}
+    return {
+        "row": "cosine", "retrieval": retrieval(scores, relevance), "errors": errors,
+        "similarities": similarities(scores, relevance),
+    }  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from litotes.demo.vacsr.summary import Mean, Path, Rows, noises, over_seeds
+from litotes.evaluate.doubts import KS
 from litotes.metrics.pair_groups import EASY, HARD, LABELLED, MISSING
 
 Labels = Mapping[str, str]
@@ -24,7 +25,8 @@ class Table:
 def tables(rows: Rows, labels: Labels) -> list[Table]:
     """Every table that the rows have figures for. labels: the methods in their order, and what they are called."""
     made = [*(retrieval(rows, labels, noise) for noise in noises(rows)), wrong_pairs(rows, labels),
-            held_wrong_pairs(rows, labels), errors(rows, labels), groups(rows, labels)]  # fmt: skip
+            held_wrong_pairs(rows, labels), errors(rows, labels), *(firsts(rows, labels, way) for way in WAYS),
+            groups(rows, labels)]  # fmt: skip
     return [table for table in made if table.rows]
 
 
@@ -93,13 +95,31 @@ def errors(rows: Rows, labels: Labels) -> Table:
     doubts = ("sigma", "one_minus_p")
     paths: list[Path] = []
     for way in WAYS:
-        paths += [("errors", way, name, key) for key in ("aurc", "pearson") for name in doubts]
+        paths += [("errors", way, name, key) for key in ("aurc", "pearson", "spearman") for name in doubts]
     return Table(
         "Does the uncertainty know the untrue first finds?",
         "On held-out pictures. AURC: mean error when only the surest searches are answered, over all shares of them; "
         "lower is better. r: Pearson's correlation of the uncertainty with R@1 over ten bins of equal count, as the "
-        "paper has it; nearer to −1 is better. A σ that adds something to p has the lower AURC.",
-        tuple(f"{way} {key}" for way in ("i2t", "t2i") for key in ("AURC σ", "AURC 1 − p", "r σ", "r 1 − p")),
+        "paper has it, ρ: Spearman's; nearer to −1 is better. A σ that adds something to p has the lower AURC.",
+        tuple(f"{way} {key} {by}" for way in ("i2t", "t2i") for key in ("AURC", "r", "ρ") for by in ("σ", "1 − p")),
+        _lines(rows, labels, noises(rows), paths, Mean.share),
+    )
+
+
+def firsts(rows: Rows, labels: Labels, way: str) -> Table:
+    """The uncertainty of the K items that a search lists first, against its AP@R: Table 10 of the paper."""
+    paths: list[Path] = [("firsts", way, "map_at_r")]
+    columns = ["mAP@R"]
+    for k in KS:
+        paths += [("firsts", way, "sigma", str(k), "mean"), ("firsts", way, "sigma", str(k), "pearson"),
+                  ("firsts", way, "one_minus_p", str(k), "pearson")]  # fmt: skip
+        columns += [f"σ, K = {k}", f"r σ, K = {k}", f"r 1 − p, K = {k}"]
+    return Table(
+        f"Uncertainty of the K first against mAP@R, {WAYS[way]}",
+        "On held-out pictures: the mean σ of the K items that a search lists first, and Pearson's correlation over the "
+        "searches of that mean with the AP@R of each, against all that is true; nearer to −1 is better. Beside it that "
+        "of 1 − p.",
+        tuple(columns),
         _lines(rows, labels, noises(rows), paths, Mean.share),
     )
 
