@@ -383,8 +383,8 @@ def test_evaluate_refuses_an_adapter_of_pairs_where_it_does_not_belong(train, mo
     assert train() == 0
     folder = tmp_path / "run" / "pair-adapter"
     given = {"model": model, "retrieval": asked["retrieval"], "ks": "1,2", "output": tmp_path / "result.json"}
-    assert litotes("evaluate", **given, pair_adapter=folder, classification=asked["retrieval"]) == 2
-    assert "--pair-adapter with --classification" in capsys.readouterr().err
+    assert litotes("evaluate", **given, pair_adapter=folder, valse=asked["retrieval"]) == 2
+    assert "--pair-adapter with --valse" in capsys.readouterr().err
     assert litotes("evaluate", **given, pair_adapter=tmp_path) == 2
     assert "without pair_adapter.json and pair_adapter.safetensors" in capsys.readouterr().err
     other = tiny_model(tmp_path / "other", ["a ball", "a box"], seed=5)

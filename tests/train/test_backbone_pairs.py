@@ -77,6 +77,16 @@ def whole(tmp_path_factory):
     return outcome(folder, "A", made), path
 
 
+def test_a21_all_prompts_are_asked_of_each_picture_and_never_altered(tmp_path):
+    made = task(tmp_path, method=PairMethod(adapter=SMALL, pairing="all"))
+    batch = made.prepare_in([0, 5], 3)
+    assert torch.equal(batch.ids, tiny_matcher(tmp_path / "model", CAPTIONS, layers=1).tokenizer(list(CAPTIONS)))
+    assert batch.positives.tolist() == [[j in (0, 1) for j in range(12)], [j in (4, 5) for j in range(12)]]
+    terms = made.terms(batch)
+    terms["loss"].backward()
+    assert float(terms["pairs"]) == 24 and float(terms["positive_pairs"]) == 4
+
+
 def test_rows_as_they_are_are_those_of_the_matcher(tmp_path):
     made = task(tmp_path)
     batch, matcher, data = made.prepare([3, 0, 2]), made._matcher, pairs()

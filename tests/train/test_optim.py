@@ -77,12 +77,22 @@ def test_twelve_blocks_take_the_rates_of_the_recipe():
     assert factors == [pytest.approx(3.5e-5), pytest.approx(6.92e-7, rel=1e-3)]
 
 
-def test_the_adapters_decay_has_two_readings(tmp_path):
+def test_a24_the_adapters_decay_has_two_readings(tmp_path):
     module, backbone = whole(tmp_path)
     for reading, decay in ((None, 1e-4), (0.0, 0.0)):
         rates = BackboneRates(adapter_weight_decay=reading)
         rows = {group.name: group.weight_decay for group in groups_of(module, backbone, rates)}
         assert (rows["adapter"], rows["heads"], rows["text, block 0"]) == (decay, 1e-4, 1e-4)
+
+
+def test_a24_the_adapter_on_frozen_features_is_listed_with_decay_on_its_matrices_alone():
+    adapter = VariationalAdapter(AdapterConfig())
+    rows = {row["name"]: row for row in listing(adapter, plain_groups(adapter, 1e-4))}
+    assert (rows["matrices"]["weight_decay"], rows["vectors"]["weight_decay"]) == (1e-4, 0.0)
+    assert (rows["matrices"]["weights"], rows["vectors"]["weights"]) == (7, 8)
+    biases = 5 * 1024 + 16 + 1
+    assert rows["vectors"]["numbers"] == biases + 2  # and alpha
+    assert rows["matrices"]["numbers"] == 5_264_419 - biases - 2
 
 
 def test_an_adapter_mounted_on_the_towers_is_grouped_with_its_block(tmp_path):

@@ -6,7 +6,7 @@ import torch
 from pair_toys import METHODS, SMALL, repeated_features, toy_features, toy_task
 
 from litotes.data.images import ArrayPictures
-from litotes.data.pairs import CaptionedPictures
+from litotes.data.pairs import CaptionedPictures, codes
 from litotes.errors import UserError
 from litotes.metrics.selective import auroc
 from litotes.models import pair_step
@@ -17,7 +17,7 @@ from litotes.objectives.vacsr import vacsr
 from litotes.train.journal import read_journal
 from litotes.train.loop import LoopConfig, train
 from litotes.train.pair_objectives import PairMethod
-from litotes.train.pairs import pair_features
+from litotes.train.pairs import PairFeatures, pair_features
 from tiny import noise_pictures, tiny_matcher
 
 LOOP = LoopConfig(batch_size=6, epochs=3, lr=1e-2, warmup=2, seed=5, save_every=2)
@@ -38,6 +38,41 @@ def test_a_batch_holds_the_features_of_its_rows_and_what_the_data_says_of_them()
     assert torch.equal(batch.texts, data.texts[[3, 0, 2]])
     # B has x too, in a row outside the batch
     assert batch.positives.tolist() == [[True, True, False], [False, True, False], [False, False, True]]
+
+
+def of_classes():
+    """Five pictures of three classes, each class with one prompt: A B A B C."""
+    generator = torch.Generator().manual_seed(4)
+    images, texts = (torch.randn(n, 8, generator=generator) for n in (5, 3))
+    return PairFeatures(images, texts, np.arange(5), codes("ABABC"), "toy", "classes")
+
+
+def test_a21_the_two_readings_of_class_prompts_pair_a_batch_with_its_own_prompts_or_with_all():
+    data = of_classes()
+    rows = [0, 2, 1]  # A A B
+    own, every = (toy_task(PairMethod(adapter=SMALL, pairing=pairing), data) for pairing in ("batch", "all"))
+    batch = own.prepare(rows)
+    assert torch.equal(batch.texts, data.texts[[0, 0, 1]])
+    # two pictures of a class are right for each other's prompt, in either reading
+    assert batch.positives.tolist() == [[True, True, False], [True, True, False], [False, False, True]]
+    whole = every.prepare(rows)
+    assert torch.equal(whole.images, batch.images) and torch.equal(whole.texts, data.texts)
+    assert whole.positives.tolist() == [[True, False, False], [True, False, False], [False, True, False]]
+    assert own.identity()["objective"] != every.identity()["objective"]
+
+
+def test_a21_a_class_outside_the_batch_is_wrong_only_where_all_prompts_are_asked():
+    for pairing, wrong in (("batch", False), ("all", True)):
+        task = toy_task(PairMethod(adapter=SMALL, pairing=pairing), of_classes())
+        task.begin_step(0)
+        terms = task.terms(task.prepare([0, 2]))  # A A: within the batch nothing is wrong
+        assert bool(terms["sigma_negative"] != 0) == wrong
+        assert float(terms["pairs"]) - float(terms["positive_pairs"]) == (4 if wrong else 0)
+
+
+def test_infonce_is_refused_texts_without_a_picture():
+    with pytest.raises(UserError, match="infonce with pairs of a picture and all captions"):
+        PairMethod("infonce", "cosine", adapter=SMALL, pairing="all")
 
 
 def test_the_terms_of_vacsr_are_those_of_the_loss_with_the_draws_of_the_step_and_the_state_of_the_adapter():

@@ -1,8 +1,10 @@
 """The data of ``litotes train vacsr``: a part to train on, its noise, and a part that is held out."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from litotes.cli.class_pairs import read_class_pairs
 from litotes.cli.train_vacsr import Settings
 from litotes.data.noise import Noise, load_noise, noise_record, shuffled
 from litotes.data.pairs import (
@@ -39,9 +41,9 @@ def load_data(settings: Settings, screening: Screening | None = None) -> PairDat
     screening: what becomes of missing and broken pictures; those left out are so before the split and the noise.
     Errors: those of the files and of the noise; a part to train on that has no wrong pair.
     """
-    data = read_pairs(settings.train_data, settings.images_root, screening)
+    data = _read(settings.train_data, settings, screening)
     if settings.val_data:
-        training, held = data, read_pairs(settings.val_data, settings.images_root, screening, "val_data")
+        training, held = data, _read(settings.val_data, settings, screening, "val_data")
         require_disjoint(training, held)
     else:
         training, held = split_by_picture(data, settings.val_fraction, settings.seed, MOST_VALIDATION)
@@ -53,6 +55,12 @@ def load_data(settings: Settings, screening: Screening | None = None) -> PairDat
     if settings.noise_index:
         asked = {"index": str(settings.noise_index)}
     return PairData(training, held, seen, {**asked, **noise_record(training.owners, seen)})
+
+
+def _read(path: Path, settings: Settings, screening: Screening | None, what: str = "train_data") -> CaptionedPictures:
+    if settings.of_classes:
+        return read_class_pairs(path, settings, screening or Screening(), what)
+    return read_pairs(path, settings.images_root, screening, what)
 
 
 def _noisy(training: CaptionedPictures, settings: Settings) -> Codes:

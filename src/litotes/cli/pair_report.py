@@ -141,7 +141,9 @@ def _facts(after: Mapping[str, Any], trained: Trained, settings: Settings) -> li
         *([("Loss", _loss(method.vacsr))] if method.method == "vacsr" else []),
         ("Steps", f"{steps:,}, {steps * min(loop.batch_size, len(data.training)) / len(data.training):.3g} passes over "
                   f"the data; kept: step {after['kept']['step']:,}"),
-        ("Batch", f"{min(loop.batch_size, len(data.training))} captions, all pairs of a batch"),
+        ("Batch", f"{min(loop.batch_size, len(data.training))} captions, "
+                  + (f"each picture with all {len(set(data.training.captions)):,} prompts of the training part"
+                     if method.pairing == "all" else "all pairs of a batch")),
         ("Learning rate", f"{loop.lr:g} at its peak, {loop.warmup} steps of rise, then {_schedule(loop)}"),
         ("Optimiser", f"{loop.optimizer}, weight decay {loop.weight_decay:g}"),
         ("Training data", f"{len(data.training):,} captions of {len(data.training.pictures):,} pictures of "

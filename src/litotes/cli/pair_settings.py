@@ -39,6 +39,7 @@ def method_of(settings: Settings, features: int, scale: float = 10.0) -> PairMet
     return PairMethod(
         settings.method, kind, AdapterConfig(features, **sizes), VacsrConfig(**losses),
         reduction=settings.sigmoid_reduction, repeats=settings.repeats, memory=settings.step_memory,
+        pairing=settings.pairing or ("all" if settings.of_classes and settings.method != "infonce" else "batch"),
         seed=settings.seed, scale=scale if settings.method == "infonce" and not settings.full else 10.0,
     )  # fmt: skip
 

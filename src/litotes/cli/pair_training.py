@@ -10,6 +10,7 @@ from PIL import Image
 from rich.console import Console
 
 from litotes.backbones.preprocess import Preprocess
+from litotes.cli.class_pairs import class_suite
 from litotes.cli.pair_data import PairData, load_data
 from litotes.cli.pair_report import (
     BEFORE,
@@ -66,8 +67,8 @@ FOLDER = "pair-adapter"
 _WHERE = ("vocabulary", "activation", "round_like_reference", "sha256", "allow_network")
 _MAY_CHANGE = {
     "output", "resume", "cache", "device", "choice", "retrieval", "negated_retrieval", "ks", "model", "vocabulary",
-    "train_data", "images_root", "val_data", "adapter", "noise_index", "allow_network", "workers", "broken_pictures",
-    "allow_missing",
+    "train_data", "images_root", "val_data", "classnames", "adapter", "noise_index", "allow_network", "workers",
+    "broken_pictures", "allow_missing",
 }  # fmt: skip
 """Settings that a resumed run may have otherwise; of files and models the content is compared."""
 
@@ -169,7 +170,8 @@ def _planned(settings: Settings, screening: Screening) -> tuple[PairData, LoopCo
         *([partial(require_adapter_files, settings.adapter)] if settings.adapter else []),
     )  # fmt: skip
     require_useful_steps(len(data.training), settings.batch_size, drop_last=False)
-    suites: dict[str, Suite] = {"retrieval": _held_suite(data.held, settings)} | {suite.name: suite for suite in asked}
+    own = class_suite(data.held, data.training, settings) if settings.of_classes else _held_suite(data.held, settings)
+    suites: dict[str, Suite] = {own.name: own} | {suite.name: suite for suite in asked}
     return data, loop_of(settings, len(data.training)), list(suites.values())
 
 
@@ -229,7 +231,9 @@ def _roots(settings: Settings, suites: Sequence[Suite]) -> dict[str, Path]:
     """By suite, the folder that the names of its pictures start from."""
     config = _asked_files(settings)
     named = {} if config is None else picture_roots(config, [suite for suite in suites if suite.name in config.files])
-    return {"retrieval": settings.images_root or (settings.val_data or settings.train_data).parent} | named
+    table = settings.val_data or settings.train_data
+    own = table if table.is_dir() else settings.images_root or table.parent
+    return {"classification" if settings.of_classes else "retrieval": own} | named
 
 
 def _transforms(own: Preprocess, settings: Settings) -> list[Callable[[Image.Image], object]]:

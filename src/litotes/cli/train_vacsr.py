@@ -39,13 +39,20 @@ class Settings:
         into it); none by default
     any_base: take such an adapter that does not name its base model
     train_data: table (CSV, TSV, JSONL, parquet) with filepath and caption, a caption a row, or NegBench's captions
-        lists; a picture may have any number of captions
+        lists; a picture may have any number of captions. Or a folder of class folders
     output: folder of the run: pair-adapter, checkpoints, journal, config.json, noise.npy, report.html and report.json
     images_root: folder that the tables' paths start from; by default each table's own
     broken_pictures: "stop" at the first picture that cannot be read, or "skip": every picture is decoded once before
         the run starts, those that cannot be read are listed with the reason, and their rows left out
     allow_missing: how many pictures may be missing; those are listed, and their rows left out
     val_data: table of other pictures to validate on; by default a share of the training table
+    classes: the captions of --train-data are classes (or it has a column classname), and classification is measured; a
+        folder with one folder of pictures a class can be given as --train-data without it
+    classnames: names of class folders that bear ids or numbers, as for ``litotes evaluate``; none by default
+    prompt: what a class is put into, with {c} in its place; by default "a photo of a {c}." for the names of folders
+        and of a column classname, and captions as they stand
+    pairing: captions that the pictures of a batch are paired with: those of the "batch", or "all" prompts of classes
+        that are trained on; by default all for classes
     val_fraction: share of the pictures that is kept out of training and measured, at most 1000 pictures
     allow_network: let --model be a hub id that is downloaded
 
@@ -161,6 +168,10 @@ class Settings:
     broken_pictures: Literal["stop", "skip"] = "stop"
     allow_missing: int = 0
     val_data: Path | None = None
+    classes: bool = False
+    classnames: Path | None = None
+    prompt: str | None = None
+    pairing: Literal["batch", "all"] | None = None
     val_fraction: float = 0.1
     allow_network: bool = False
     noise_ratio: float = 0.0
@@ -282,9 +293,29 @@ class Settings:
                 "one of them: with a table of its own nothing is kept out of --train-data",
                 "leave out one",
             ),
+            (
+                self.select == "validation" and self.of_classes,
+                "--select validation with classes",
+                "captions of their own, by whose searches a checkpoint is chosen",
+                "leave it out: the last step is kept",
+            ),
+            *(
+                (
+                    getattr(self, name) is not None and not self.of_classes,
+                    f"{flag(name)} without classes",
+                    "--classes, or a folder of class folders as --train-data",
+                    "add it, or leave out the option",
+                )
+                for name in ("classnames", "prompt", "pairing")
+            ),
         ):
             if wrong:
                 raise UserError(got=got, expected=expected, do=do)
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether the captions are the prompts of classes."""
+        return self.classes or self.train_data.is_dir()
 
     @property
     def full(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from litotes.evaluate.classification import Classification
 from litotes.evaluate.coco import JudgedRetrieval
 from litotes.evaluate.negation import MultipleChoice
 from litotes.evaluate.retrieval import Retrieval
@@ -18,13 +19,12 @@ LOGIT = "logit of an adapter of pairs"
 def scored_by(suites: Sequence[Suite], scorer: PairScorer) -> list[Suite]:
     """The same questions, scored by ``scorer``; behind each retrieval, what the model's uncertainty knows of it.
 
-    suites: of retrieval and multiple choice alone. COCO's with all judges tells of the
-    uncertainty in its own result. A retrieval of more pairs than can be held is not asked for uncertainties, and says
-    so.
+    suites: of retrieval, multiple choice and classification alone. COCO's with all judges tells of the uncertainty in
+    its own result. A retrieval of more pairs than can be held is not asked for uncertainties, and says so.
     """
     scored: list[Suite] = []
     for suite in suites:
-        assert isinstance(suite, Retrieval | JudgedRetrieval | MultipleChoice)
+        assert isinstance(suite, Retrieval | JudgedRetrieval | MultipleChoice | Classification)
         if not isinstance(suite, Retrieval):
             scored.append(replace(suite, scorer=scorer))
             continue

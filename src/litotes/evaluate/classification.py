@@ -22,6 +22,7 @@ from litotes.evaluate.suite import (
     sha256_of_rows,
 )
 from litotes.metrics.classification import accuracy_at, mean_per_class_recall, recall_of_classes
+from litotes.models.pair_scores import PairScorer
 
 PLACES = ("{c}", "{}")
 """Where a template takes the class name: CLIP_benchmark writes the first, CLIP's own lists the second."""
@@ -34,7 +35,7 @@ class Classification(Suite):
     """Zero-shot classification: which class is in the picture.
 
     class embedding = mean over the templates of unit text embeddings, made unit again (CLIP's own rule);
-    score = cosine of picture and class embedding.
+    score = cosine of picture and class embedding, or the logit of ``scorer`` where one is given.
 
     ``labels`` [pictures]: index into ``classnames``. ``templates``: prompts with ``{c}`` or ``{}`` for the name, in
     which underscores become spaces (in the prompt only). ``notes``: what must be known of the pictures.
@@ -54,6 +55,7 @@ class Classification(Suite):
     classnames: Sequence[str]
     templates: Sequence[str] = ("a photo of a {c}.",)
     notes: Sequence[str] = ()
+    scorer: PairScorer | None = None
     task = "zeroshot_classification"
 
     def __post_init__(self) -> None:
@@ -87,7 +89,11 @@ class Classification(Suite):
     def run(self, encoder: Encoder) -> Result:
         """Accuracy and recall of the classes; see the class."""
         images = encoder.encode_images(self.pictures)
-        scores = encoder.similarity.scores(images, self.class_embeddings(encoder)).rows(0, len(images))
+        classes = self.class_embeddings(encoder)
+        if self.scorer is None:
+            scores = encoder.similarity.scores(images, classes).rows(0, len(images))
+        else:
+            scores = self.scorer.scores(images, classes)
         recall = recall_of_classes(scores, self.labels)
         return {
             "acc1": accuracy_at(scores, self.labels, 1),

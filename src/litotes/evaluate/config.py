@@ -10,7 +10,7 @@ from litotes.errors import UserError
 NAMED = ("flickr30k", "flickr30k_31k", "urban1k", "sharegpt4v_1k")
 """Suites that are a retrieval protocol with a name."""
 
-_BY_PAIRS = ("mcq", "retrieval", "retrieval_neg", "coco", *NAMED)
+_BY_PAIRS = ("mcq", "retrieval", "retrieval_neg", "coco", "classification", *NAMED)
 """Suites that an adapter of pairs can score."""
 
 
@@ -29,8 +29,8 @@ class EvaluateConfig:
     adapter: LoRA adapter to mount, a PEFT folder or CLIP-LoRA's own file (with --any-base); none by default.
     any_base: take an adapter that does not name its base model; off by default.
     pair_adapter: folder of an adapter of pairs, as ``litotes train vacsr`` writes it, for this model with this adapter
-        (without --adapter where it has a backbone of its own): retrieval and multiple choice by its logit in place of
-        the cosine, with what its uncertainty knows; none by default.
+        (without --adapter where it has a backbone of its own): retrieval, multiple choice and classification by its
+        logit in place of the cosine, with what its uncertainty knows; none by default.
     adapted_only: with an adapter, leave out the base, which is measured beside it otherwise; half the time.
     masked: of a SmartCLIP, mask each picture for each text by the model's mask network, as its training does and its
         published evaluations do not; off by default.
@@ -160,7 +160,7 @@ class EvaluateConfig:
         if self.pair_adapter and by_cosine:
             raise UserError(
                 got=f"--pair-adapter with {', '.join(by_cosine)}",
-                expected="multiple choice and retrieval, which an adapter of pairs can score",
+                expected="multiple choice, retrieval and classification, which an adapter of pairs can score",
                 do="evaluate the others without --pair-adapter",
             )
 

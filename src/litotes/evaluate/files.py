@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from litotes.data.caption_folder import read_caption_folder
 from litotes.data.cifar import is_cifar, read_cifar_test
@@ -154,17 +155,34 @@ def classification_suite(path: Path, config: EvaluateConfig, screening: Screenin
         pictures = ImageFiles(names, path, allow_missing=config.allow_missing)
         templates = _templates(config.templates, FOLDER_TEMPLATES)
     else:
-        table = read_table(path)
-        names_only = title_of(table, *CAPTION) is None and title_of(table, *CLASS) is not None
-        captions, paths = filled(table, *(CLASS if names_only else CAPTION)), image_paths(table)
-        _refuse_two_classes(path, paths, captions)
-        classnames = list(dict.fromkeys(captions))
+        table = class_table(path)
+        classnames = list(dict.fromkeys(table.classes))
         label = {name: i for i, name in enumerate(classnames)}
-        labels = [label[caption] for caption in captions]
-        pictures = _pictures(paths, path, config)
-        templates = _templates(config.templates, FOLDER_TEMPLATES if names_only else TABLE_TEMPLATES)
+        labels = [label[name] for name in table.classes]
+        pictures = _pictures(table.paths, path, config)
+        templates = _templates(config.templates, table.templates)
     left = screening.select("classification", pictures, range(len(pictures)))
     return Classification("classification", left.pictures, left.of(labels), classnames, templates, notes)
+
+
+class ClassTable(NamedTuple):
+    """Path and class of each picture, and what its classes are usually asked in."""
+
+    paths: Sequence[str]
+    classes: Sequence[str]
+    templates: tuple[str, ...]
+
+
+def class_table(path: Path) -> ClassTable:
+    """A table of pictures with their classes: captions, asked as they stand, or names of classes (``CLASS``).
+
+    Errors: those of tables; a picture in two rows.
+    """
+    table = read_table(path)
+    names_only = title_of(table, *CAPTION) is None and title_of(table, *CLASS) is not None
+    classes, paths = filled(table, *(CLASS if names_only else CAPTION)), image_paths(table)
+    _refuse_two_classes(path, paths, classes)
+    return ClassTable(paths, classes, FOLDER_TEMPLATES if names_only else TABLE_TEMPLATES)
 
 
 def _pictures(paths: Sequence[str], table: Path, config: EvaluateConfig) -> ImageFiles:

@@ -68,20 +68,24 @@ def recipe_pictures(own: Preprocess) -> Preprocess:
 
 
 class RawPairBatch(NamedTuple):
-    """b rows: pixels, token ids, which image tokens are pooled, and which pictures and captions belong together."""
+    """Pixels of b rows, token ids of t texts, which image tokens are pooled, which pictures and texts belong together.
+
+    The texts are the captions of these rows (t = b), or all different ones of the data (``PairMethod.pairing``).
+    """
 
     pixels: Float[Tensor, "b c h w"]
-    ids: Int[Tensor, "b length"]
+    ids: Int[Tensor, "t length"]
     kept: Bool[Tensor, "b tokens"]
-    positives: Bool[Tensor, "b b"]
+    positives: Bool[Tensor, "b t"]
 
 
 class BackbonePairs(Task[RawPairBatch]):
     """Rows of pictures and captions; the model of pair scores and the backbone that gives its features are trained.
 
-    A batch holds b rows, with all b x b pairs of their pictures and captions; what counts as right is as in
-    ``FrozenPairs``. In an epoch each row is changed by ``augmentation``, drawn by seed, epoch and row alone, and what
-    the loss draws depends on seed and step alone: neither worker processes nor a resumed run change a draw.
+    A batch holds b rows, with all b x b pairs of their pictures and captions, or with all captions of the data for each
+    picture, which are then never altered; what counts as right is as in ``FrozenPairs``. In an epoch each row is
+    changed by ``augmentation``, drawn by seed, epoch and row alone, and what the loss draws depends on seed and step
+    alone: neither worker processes nor a resumed run change a draw.
 
     matcher: its ``pooled`` is the backbone; its picture transform is ``pcmepp`` in the recipe. owners: the picture
     of each caption as the training is to see it (``data.noise``); by default the data's own. rates: of the towers
@@ -110,7 +114,8 @@ class BackbonePairs(Task[RawPairBatch]):
         self._rates = rates or BackboneRates()
         self._augmentation = augmentation or Augmentation()
         self._seen = data.owners if owners is None else owners
-        self._known = KnownPairs(data.contents()[self._seen], codes(data.captions))
+        self._pictures, self._texts = data.contents()[self._seen], codes(data.captions)
+        self._known = KnownPairs(self._pictures, self._texts)
         self._known.require_wrong_pair()
         tokenizer = matcher.tokenizer
         self._mask = tokenizer.id_of("M")
@@ -192,8 +197,13 @@ class BackbonePairs(Task[RawPairBatch]):
             kept_tokens(count, example_rng(seed, epoch, row, "tokens"), changes.token_chance, changes.token_part)
             for row in rows
         ]
-        positives = torch.from_numpy(self._known.matrix(rows))
-        return RawPairBatch(pixels, self._ids(rows, epoch, changes), torch.from_numpy(np.stack(kept)), positives)
+        if self._method.pairing == "all":
+            texts = list(dict.fromkeys(self._data.captions))
+            ids = self._matcher.tokenizer(texts)
+            positives = self._known.between(self._pictures[rows], np.arange(len(texts)))
+        else:
+            ids, positives = self._ids(rows, epoch, changes), self._known.matrix(rows)
+        return RawPairBatch(pixels, ids, torch.from_numpy(np.stack(kept)), torch.from_numpy(positives))
 
     def _pixels(self, row: int, epoch: int, changes: Augmentation) -> Float[Tensor, "c h w"]:
         rng = example_rng(self._method.seed, epoch, row, "picture")

@@ -24,6 +24,7 @@ from litotes.train.plan import epoch_order
 from litotes.train.task import Terms
 
 Method = Literal["vacsr", "sigmoid", "infonce"]
+Pairing = Literal["batch", "all"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,9 @@ class PairMethod:
     the cosine). kind: the model, ``new_pair_model``. adapter: its sizes and readings. vacsr: weights and readings of
     that loss. reduction: of the sigmoid loss. repeats: what InfoNCE does with further right pairs of a row. seed: of
     the fresh weights. scale: where the cosine's learned scale starts. memory: MiB that the graph of a step of VACSR may
-    take before it is taken in blocks (``vacsr_step``), which changes results by rounding alone.
+    take before it is taken in blocks (``vacsr_step``), which changes results by rounding alone. pairing: the texts that
+    the b pictures of a batch are paired with: those of its own rows (b x b pairs), or ``all`` different texts of the
+    training part (b x C pairs), for class prompts; not for InfoNCE, whose texts each need a picture (reading A21).
     """
 
     method: Method = "vacsr"
@@ -46,8 +49,15 @@ class PairMethod:
     seed: int = 0
     scale: float = 10.0
     memory: int = MEMORY
+    pairing: Pairing = "batch"
 
     def __post_init__(self) -> None:
+        if self.method == "infonce" and self.pairing == "all":
+            raise UserError(
+                got="infonce with pairs of a picture and all captions",
+                expected="a picture for each caption of a batch, which it is to find",
+                do="pair within the batch (--pairing batch), or take vacsr or sigmoid",
+            )
         if (self.method == "vacsr") != (self.kind == "variational"):
             raise UserError(
                 got=f"the method {self.method} on the {self.kind} model",
@@ -63,7 +73,8 @@ class PairMethod:
             "infonce": {"repeats": self.repeats},
         }
         start = {"scale": self.scale} if self.kind == "cosine" else {}
-        return {"method": self.method, "seed": self.seed, **settings[self.method], **start}
+        pairing = {"pairing": self.pairing} if self.pairing == "all" else {}
+        return {"method": self.method, "seed": self.seed, **settings[self.method], **start, **pairing}
 
 
 class PairObjective(ABC):

@@ -27,11 +27,14 @@ from litotes.train.task import Task, Terms
 
 
 class PairBatch(NamedTuple):
-    """Features of b rows, picture and caption of each, and which pictures and captions of the batch belong together."""
+    """Features of the pictures of b rows and of t texts, and which of them belong together.
+
+    The texts are the captions of these rows (t = b), or all different ones of the data (``PairMethod.pairing``).
+    """
 
     images: Float[Tensor, "b d"]
-    texts: Float[Tensor, "b d"]
-    positives: Bool[Tensor, "b b"]
+    texts: Float[Tensor, "t d"]
+    positives: Bool[Tensor, "b t"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ def pair_features(
 class FrozenPairs(Task[PairBatch]):
     """Rows of pictures and captions, by features that were computed once; the model of pair scores alone is trained.
 
-    A batch holds b rows, with all b x b pairs of their pictures and captions. A pair is right if the data says so in
+    A batch holds b rows, with all b x b pairs of their pictures and captions, or with all captions of the data for each
+    picture (``PairMethod.pairing``). A pair is right if the data says so in
     any row, also outside the batch: several captions of a picture, pictures of equal content and equal captions are
     never taken for wrong. What is drawn in step s depends on the seed and on s alone, so that a resumed run repeats it.
 
@@ -121,12 +125,15 @@ class FrozenPairs(Task[PairBatch]):
 
     def prepare(self, indices: Sequence[int]) -> PairBatch:
         """The features of some rows."""
-        rows = list(indices)
+        pictures = self._data.picture_of_row[list(indices)]
+        texts = np.arange(len(self._texts))
+        if self._method.pairing == "batch":
+            texts = self._data.text_of_row[list(indices)]
         device = self._images.device
         return PairBatch(
-            self._images[torch.as_tensor(self._data.picture_of_row[rows], device=device)],
-            self._texts[torch.as_tensor(self._data.text_of_row[rows], device=device)],
-            torch.from_numpy(self._known.matrix(rows)).to(device),
+            self._images[torch.as_tensor(pictures, device=device)],
+            self._texts[torch.as_tensor(texts, device=device)],
+            torch.from_numpy(self._known.between(pictures, texts)).to(device),
         )
 
     def terms(self, batch: PairBatch) -> Terms:
