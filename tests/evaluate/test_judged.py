@@ -111,7 +111,7 @@ def test_ids_that_are_not_those_judged_are_refused(small):
         ("cxc_image_to_caption.json", '{"1": []}', "right items of 1"),
         ("cxc_image_to_caption.json", '{"1": [2', "cxc_image_to_caption.json"),
         ("original_image_to_caption.json", '{"1": [2]}', "the same pairs"),
-        ("coco_test_ids.npy", "text", "no plain .npy"),
+        ("coco_test_ids.npy", "text", "no .npy file"),
         ("eccv_image_to_caption.json", None, "without eccv_image_to_caption.json"),
     ],
 )

@@ -19,12 +19,19 @@ def read_whole_numbers(path: Path, what: str) -> Int[np.ndarray, " n"]:
     except FileNotFoundError:
         raise UserError(f"no file {path}", f"a .npy of {what}", "check the path") from None
     except (ValueError, EOFError, OSError) as error:
-        raise _unfit(path, f"no plain .npy ({error})", what) from error
+        raise _unfit(path, _wrong_with(error), what) from error
     if not isinstance(array, np.ndarray):
         raise _unfit(path, "an archive of arrays", what)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise _unfit(path, f"{array.dtype} of shape {array.shape}", what)
     return array
+
+
+def _wrong_with(error: Exception) -> str:
+    """NumPy's own words advise to open pickled objects, which run what is in them, also where there are none."""
+    if "allow_pickle" in str(error):
+        return "no .npy file, or one of pickled objects, which are never opened"
+    return f"cut or broken ({error})"
 
 
 def _unfit(path: Path, found: str, what: str) -> UserError:
