@@ -199,7 +199,8 @@ def unreadable(file: str | Path, reason: str, others: str = "") -> UserError:
     return UserError(
         f"{file} cannot be read as a picture: {reason}{others}",
         "a whole picture file that Pillow can decode",
-        "replace the file, or leave out its rows and those of all that are broken (--broken-pictures skip)",
+        "replace the file, or decode every picture, list all that are broken and leave out their rows "
+        "(--broken-pictures skip)",
     )
 
 

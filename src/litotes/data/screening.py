@@ -167,7 +167,7 @@ class Screening:
             )
         broken = [path for path in paths if path in self._broken]
         if broken and self.on_broken == "stop":
-            more = f"; {len(broken) - 1} more cannot be read either" if len(broken) > 1 else ""
+            more = f"; at least {len(broken) - 1:,} more cannot be read either" if len(broken) > 1 else ""
             raise unreadable(broken[0], self._broken[broken[0]], more)
 
     def _examples(self) -> str:
