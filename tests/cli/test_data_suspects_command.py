@@ -103,6 +103,22 @@ def test_pictures_that_are_left_out_shift_no_row_and_a_copy_is_no_missing_pair(s
     assert not missing & {("03.png", rows[5][1]), ("copy.png", rows[3][1]), ("03.png", rows[3][1])}
 
 
+def test_what_could_be_a_formula_and_what_stands_twice_is_told_and_kept_as_it_is(suspects, pairs, tmp_path, capsys):
+    rows = [(row["filepath"], row["caption"]) for row in read(pairs)][:4]
+    assert suspects(data=write(pairs.parent / "plain.csv", rows, ("filepath", "caption"))) == 0
+    assert "for a formula" not in (said := capsys.readouterr().out) and "different ones" not in said
+    rows[1] = (rows[1][0], "=1+2")
+    rows[2] = (rows[2][0], "@home")
+    own = write(pairs.parent / "formulas.csv", [*rows, rows[1], rows[3]], ("filepath", "caption"))
+    assert suspects(data=own, overwrite=True) == 0
+    found = read(tmp_path / "list.csv")
+    assert {row["caption"] for row in found} == {text for _, text in rows}
+    odd = sum(row["caption"][0] in "=@" for row in found)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"note: {odd} rows of the list have a caption or a path that begins with =, +" in said
+    assert "note: the 6 pairs listed as wrong are 4 different ones" in said
+
+
 def test_a_list_that_is_there_is_replaced_only_where_that_is_said(suspects, tmp_path, monkeypatch, capsys):
     (tmp_path / "list.csv").write_text("my own work")
     with monkeypatch.context() as patch:

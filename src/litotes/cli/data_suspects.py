@@ -16,7 +16,8 @@ class Settings:
         CLIP, LongCLIP, HiMo-CLIP or SmartCLIP (.pt, .safetensors), with --vocabulary
     pair_adapter: folder "pair-adapter" as litotes train vacsr writes it, of any scorer
     data: table (CSV, TSV, JSONL, parquet) with filepath and caption, a caption a row, or NegBench's captions lists
-    output: CSV file to write: the likely wrong pairs of the table, then the likely missing ones, most suspect first
+    output: CSV file to write: the likely wrong pairs of the table, then the likely missing ones, most suspect first;
+        paths and captions as the table has them, so that a spreadsheet has to be told that they are text
     most: how many of either kind are listed
     overwrite: replace the file if it is there
     vocabulary: folder of tokenizer files, or bpe_simple_vocab_16e6.txt.gz, for a model that is a file; none by default

@@ -11,7 +11,16 @@ from litotes.data.pairs import read_placed_pairs
 from litotes.data.screening import Screening
 from litotes.errors import UserError
 from litotes.evaluate.command import progress_bars, require_device
-from litotes.evaluate.suspects import MISSING, WRONG, Suspect, flat_note, labelled_logits, suspects, suspects_csv
+from litotes.evaluate.suspects import (
+    MISSING,
+    WRONG,
+    Suspect,
+    flat_note,
+    labelled_logits,
+    list_notes,
+    suspects,
+    suspects_csv,
+)
 from litotes.models.pair_calibration import load_calibration
 from litotes.models.pair_scores import PairScorer
 from litotes.places import require_file_place, require_folder_place, write_whole
@@ -42,8 +51,8 @@ def run_suspects(settings: Settings) -> None:
     write_whole(settings.output, suspects_csv(found, data, places))
     for kind in (WRONG, MISSING):
         screen.print(_told(kind, [one for one in found if one.kind == kind]), highlight=False, soft_wrap=True)
-    if flat:
-        screen.print(f"note: {flat}", highlight=False, soft_wrap=True, markup=False)
+    for note in (*([flat] if flat else []), *list_notes(found, data)):
+        screen.print(f"note: {note}", highlight=False, soft_wrap=True, markup=False)
     screen.print(f"written to {settings.output}", highlight=False, soft_wrap=True, markup=False)
 
 

@@ -24,6 +24,7 @@ FLAT = 0.02
 """p hardly varies where nine in ten labelled pairs are closer together than this, and their logits than the next."""
 FLAT_LOGIT = 0.2
 _TOO_FEW = 10
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,33 @@ def suspects_csv(found: Sequence[Suspect], data: CaptionedPictures, places: Sequ
         numbers = (f"{one.p:.6g}", f"{one.logit:.9g}", *match, *(f"{one.doubts[doubt]:.6g}" for doubt in doubts))
         table.writerow([one.kind, one.rank, name, caption, *rows, *numbers])
     return file.getvalue().encode()
+
+
+def list_notes(found: Sequence[Suspect], data: CaptionedPictures) -> list[str]:
+    """What whoever opens the list must know, in whole sentences: cells that look like formulas, and repeated pairs.
+
+    The cells stay as the table has them, so that a program finds its rows again; a spreadsheet runs what begins with
+    =, +, -, @, a tab or a carriage return unless it is told that the column is text.
+    """
+    notes = []
+    cells = [(data.pictures.name(int(data.owners[one.row_of_picture])), data.captions[one.row_of_caption])
+             for one in found]  # fmt: skip
+    formulas = sum(any(cell.startswith(_FORMULA) for cell in row) for row in cells)
+    if formulas:
+        which = f"{formulas:,} rows of the list have" if formulas > 1 else "1 row of the list has"
+        notes.append(
+            f"{which} a caption or a path that begins with =, +, -, @, a tab or a line end: a spreadsheet may take it "
+            "for a formula, so import these columns as text"
+        )
+    picture = data.contents()
+    wrong = [one for one in found if one.kind == WRONG]
+    pairs = {(int(picture[data.owners[one.row_of_picture]]), data.captions[one.row_of_caption]) for one in wrong}
+    if len(pairs) < len(wrong):
+        notes.append(
+            f"the {len(wrong):,} pairs listed as wrong are {len(pairs):,} different ones: the table has the same "
+            "caption beside the same picture more than once, and each of these rows is listed"
+        )
+    return notes
 
 
 def _ranked(
