@@ -126,3 +126,32 @@ def test_a_page_opens_with_what_its_main_measures_say():
         "Retrieval, plain captions: rSum: 300.0.",
     ]
     assert summary({"a": {"suites": {}}}, {}) == []
+
+
+def test_a_page_opens_with_the_parts_that_the_terminal_names_by_the_same_rule():
+    """A recall is worse while its rSum is undecided; a type is worse by its interval, yet not by McNemar."""
+
+    def model(recall, rsum, affirmed):
+        recalls = {"1": 0.1, "5": recall}
+        return {"suites": {
+            "mcq": {"task": "mcq", "total": 0.3, "n": 60, "chance": 0.25, "interval": [0.2, 0.4],
+                    "positive": affirmed, "n_positive": 20},
+            "retrieval": {"task": "zeroshot_retrieval", "negated": False, "i2t": {"1": 0.1, "5": 0.2}, "t2i": recalls,
+                          "rsum": rsum, "n_images": 60, "n_texts": 150},
+        }}  # fmt: skip
+
+    base, adapted = model(0.353, 165.7, 0.55), model(0.233, 133.0, 0.35)
+    found = {
+        "mcq": [Difference(("total",), 60, 0.3, 0.3, -0.1, 0.1, 1.0),
+                Difference(("positive",), 20, 0.55, 0.35, -0.4, -0.05, 0.125)],
+        "retrieval": [Difference(("t2i", "5"), 150, 0.353, 0.233, -0.232, -0.013),
+                      Difference(("rsum",), 210, 165.7, 133.0, -68.1, 2.9)],
+    }  # fmt: skip
+    part = "Retrieval: Caption → picture, R@5"
+    assert (
+        f"The price, worse than before: {part} (35.3 → 23.3 %). Too close to tell"
+        in outcome(adapted["suites"], base["suites"], found)[0]
+    )
+    (opening,) = summary({"base": base, "adapted": adapted}, {"adapted": found})
+    assert f"adapted is worse in {part} (−12.0, 95 % interval −23.2 to −1.3); too close to tell in Retrieval" in opening
+    assert "Affirmed" not in opening

@@ -1,7 +1,7 @@
 """What changed between a base and an adapted model, in words: every sentence follows the figures, whichever way."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from litotes.evaluate.compare import Difference, Differences, is_beyond_chance
@@ -71,9 +71,11 @@ def losses(model: Suites, base: Suites) -> list[str]:
 def summary(records: Mapping[str, Record], compared: Mapping[str, Differences]) -> list[str]:
     """What the main measures say, in a sentence a model: against the first, or, of one model alone, what it got.
 
-    ``compared``: as for ``significance``. Each difference has its 95 % interval where single answers give one.
+    ``compared``: as for ``significance``. Each difference has its 95 % interval where single answers give one. A part
+    that is marked where its suite's main measure is not, or is marked the other way, is named too, as in ``outcome``.
     """
-    main = [(section, row) for section in sections(records, compared) for row in section.rows if row.main]
+    shown = sections(records, compared)
+    main = [(section, row) for section in shown for row in section.rows if row.main]
     first, *others = records
     if not main:
         return []
@@ -82,15 +84,21 @@ def summary(records: Mapping[str, Record], compared: Mapping[str, Differences]) 
     said = []
     for place, label in enumerate(others, 1):
         groups: dict[str, list[str]] = {"better": [], "worse": [], "unsure": [], "same": []}
-        for _, row in main:
+        told_by_main = {(section.suite, row.cells[place].verdict) for section, row in main}
+        parts = [
+            (f"{section.title}: {row.label}", row)
+            for section, row in _marked(shown, place)
+            if not row.main and (section.suite, row.cells[place].verdict) not in told_by_main
+        ]
+        for label_of, row in [*((row.label, row) for _, row in main), *parts]:
             cell = row.cells[place]
             if cell.difference:
                 reach = f", 95 % interval {cell.reach}" if cell.reach and cell.verdict != "same" else ""
-                groups[cell.verdict].append(f"{row.label} ({cell.difference}{reach})")
+                groups[cell.verdict].append(f"{label_of} ({cell.difference}{reach})")
         told = {"better": "better in", "worse": "worse in", "unsure": "too close to tell in", "same": "unchanged in"}
-        parts = [f"{words} {joined(groups[key])}" for key, words in told.items() if groups[key]]
-        if parts:
-            said.append(f"Compared with {first}, {label} is {'; '.join(parts)}.")
+        verdicts = [f"{words} {joined(groups[key])}" for key, words in told.items() if groups[key]]
+        if verdicts:
+            said.append(f"Compared with {first}, {label} is {'; '.join(verdicts)}.")
     return said
 
 
@@ -172,10 +180,17 @@ def _parts(adapted: Suites, base: Suites, compared: Differences) -> list[tuple[s
     asked = [place for _, place, _, _ in _ASKED]
     return [
         (section.suite, row.cells[1].verdict == "better", f"{section.title}: {row.label} ({_moved(row)})")
-        for section in sections(records, {"adapted": compared})
-        for row in section.rows
-        if row.cells[1].verdict in ("better", "worse") and (section.suite, *row.path) not in asked
+        for section, row in _marked(sections(records, {"adapted": compared}), 1)
+        if (section.suite, *row.path) not in asked
     ]
+
+
+def _marked(shown: Sequence[Section], place: int) -> Iterator[tuple[Section, Row]]:
+    """The rows in which the model of this place differs from the first by more than chance, as the tables mark them."""
+    for section in shown:
+        for row in section.rows:
+            if row.cells[place].verdict in ("better", "worse"):
+                yield section, row
 
 
 def _moved(row: Row) -> str:
