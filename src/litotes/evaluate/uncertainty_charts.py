@@ -95,6 +95,7 @@ def histograms_chart(found: Mapping[str, Any], title: str, name: str, below: str
         axes.stairs(density, edges, color=colour, linewidth=1.4, linestyle=style, label=WORDS.get(key, key))
         axes.plot([part["mean"]], [0], marker="o", color=colour, markersize=4, clip_on=False)
     axes.set(ylim=(0, None), yticks=[])
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
     _finish(axes, below, ("top", "right", "left"))
     means = ", ".join(f"{WORDS.get(key, key)} {_mean_of(values):.2f}" for key, values in found.items())
     return _chart(figure, title, f"Histograms of similarities, with the means {means}", name)

@@ -101,7 +101,7 @@ def _lie(similarities: Mapping[str, Mapping[str, Any]]) -> list[str]:
     words = {"labelled": "labelled pairs", "others": "pairs without a label"}
     lines = []
     for name, part in similarities.items():
-        low, median, mean, high = (f"{part[key]:.2f}" for key in ("lowest", "median", "mean", "highest"))
+        low, median, mean, high = (f"{part[key]:.3g}" for key in ("lowest", "median", "mean", "highest"))
         lean = part["skewness"]
         tail = "" if not lean else f", the long tail to the {'right' if lean > 0 else 'left'} (skewness {lean:+.2f})"
         lines.append(
