@@ -1,4 +1,4 @@
-"""The one exception that a user's mistake raises."""
+"""The one exception that a user's mistake raises, and the one warning."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +19,10 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         return f"got:      {self.got}\nexpected: {self.expected}\ndo:       {self.do}"
+
+
+class Note(UserWarning):
+    """What a user should know of what is done. The command line tells each once, without where it was raised."""
 
 
 def together(*steps: Callable[[], Any]) -> list[Any]:

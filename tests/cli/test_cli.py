@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from litotes import cli
 from litotes.cli import COMMANDS, main
 from litotes.cli.options import described
 from litotes.config import field_names
-from litotes.errors import UserError
+from litotes.errors import Note, UserError
 
 
 @dataclass(frozen=True)
@@ -325,3 +326,16 @@ def test_a_mistake_in_a_command_of_two_words_names_both(capsys):
     for words in (["data", "suspects"], ["train", "vacsr"], ["report", "published"]):
         assert main([*words, "--nonsense", "1"]) == 2
         assert capsys.readouterr().err.startswith(f"litotes {' '.join(words)}: this cannot be done as asked.\n")
+
+
+def test_a_note_is_told_once_and_other_warnings_as_ever(monkeypatch, capsys):
+    def warned(words):
+        for line in range(2):
+            warnings.warn_explicit("clipped", Note, f"file{line}.py", line + 1)  # as from two processes
+        warnings.warn("something else", UserWarning, stacklevel=1)
+
+    monkeypatch.setattr(cli, "_run", warned)
+    with pytest.warns(UserWarning, match="something else") as caught:
+        assert cli.main(["evaluate"]) == 0
+    assert [str(one.message) for one in caught] == ["something else"]
+    assert capsys.readouterr().err == "note: clipped\n"

@@ -92,7 +92,7 @@ def test_a_split_that_leaves_a_side_empty_is_refused(fraction):
 def test_a_picture_on_both_sides_is_refused_by_content():
     training = CaptionedPictures(flat([0, 1]), ("a", "b"), np.array([0, 1]))
     held = CaptionedPictures(flat([2, 1], ["x.png", "y.png"]), ("c", "d"), np.array([0, 1]))
-    with pytest.raises(UserError, match=r"1 pictures to validate on that are trained on too: y\.png"):
+    with pytest.raises(UserError, match=r"1 picture to validate on that is trained on too: y\.png"):
         require_disjoint(training, held)
 
 

@@ -104,3 +104,14 @@ def test_sigma_stands_before_one_minus_p():
     assert list(in_order({"one_minus_p": 1, "n": 5, "total_variance": 2, "sigma": 3})) == [
         "sigma", "one_minus_p", "total_variance"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "ends"), [(1.0, (90, 100)), (0.0, (0, 10)), (0.42, (37, 47))])
+def test_a_line_that_does_not_vary_keeps_the_axis_within_0_and_100_percent(value, ends):
+    charts = [bins_chart({"sigma": [value] * 4}, "R@1", "bins"),
+              risk_coverage_chart({"sigma": ([0.5, 1.0], [value] * 2)}, "Error", "risk")]  # fmt: skip
+    for chart, below in zip(charts, (0, 2), strict=True):  # the coverage, 50 to 100 %, has ticks in percent too
+        ticks = [float(tick.replace("\u2212", "-")) for tick in re.findall(r">(\S+) %<", sound(chart))]
+        heights = ticks[-len([tick for tick in ticks if ends[0] <= tick <= ends[1]]) :] if below else ticks
+        assert heights and all(ends[0] <= tick <= ends[1] for tick in heights)
+        assert all(0 <= tick <= 100 for tick in ticks)

@@ -7,8 +7,10 @@ import torch
 from evaluate_fakes import FakeEncoder
 
 from litotes.errors import UserError
+from litotes.evaluate.notes import notes_of_all
 from litotes.evaluate.report import write_comparison_report
 from litotes.evaluate.results import result_record
+from litotes.evaluate.sections import sections
 from litotes.evaluate.selective import SelectiveRetrieval
 from litotes.evaluate.suite import run_suites
 from litotes.evaluate.uncertainty_page import uncertainties
@@ -148,3 +150,26 @@ def test_details_that_are_no_bins_are_refused_by_their_place(found):
     changed["suites"]["selective"]["ways"]["t2i"]["sigma"]["bins"] = {"quality": "good"}
     with pytest.raises(UserError, match=r"suites\.selective of a, whose uncertainty cannot be shown"):
         uncertainties({"a": changed})
+
+
+def test_what_rests_on_few_answers_says_so(found):
+    """On the page's lines and in the notes of screen and page; of at least five of either outcome nothing is said."""
+    few = copy.deepcopy(found)
+    few["suites"]["selective"]["ways"]["i2t"]["error"] = (N - 1) / N
+    few["suites"]["selective"]["ways"]["t2i"]["error"] = 5 / N
+    (one,) = uncertainties({"adapted": few})["selective"]
+    for line in one.told[:-1]:
+        rests = "This rests on few searches: only 1 of 30 is right." in line
+        assert rests == line.startswith("Picture → caption")
+    notes = [note for note in notes_of_all({"adapted": few}) if "AUROC" in note]
+    assert notes == ["selective: Picture → caption: only 1 of 30 is right, so that AURC and AUROC say little"]
+    few["suites"]["selective"]["ways"]["i2t"]["error"] = 0.0
+    assert any("only 0 of 30 are wrong" in note for note in notes_of_all({"adapted": few}))
+
+
+def test_the_heading_of_searches_with_negated_captions_is_in_words(found):
+    suites = {name: found["suites"]["selective"] for name in ("selective", "selective_neg", "selective_flickr30k")}
+    assert [section.title for section in sections({"adapted": {"suites": suites}})] == [
+        "Answering only where sure", "Answering only where sure: negated captions",
+        "Answering only where sure: flickr30k"
+    ]  # fmt: skip

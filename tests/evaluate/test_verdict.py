@@ -1,7 +1,7 @@
 import pytest
 
 from litotes.evaluate.compare import Difference
-from litotes.evaluate.verdict import change, joined, level, losses, outcome, percents, standing, summary
+from litotes.evaluate.verdict import change, in_words, joined, level, losses, outcome, percents, standing, summary
 
 
 def suites(mcq=0.342, p_over_n=0.571, orders=(0.5, 0.5), rsum=329.7, acc1=0.9, n=1000):
@@ -155,3 +155,11 @@ def test_a_page_opens_with_the_parts_that_the_terminal_names_by_the_same_rule():
     (opening,) = summary({"base": base, "adapted": adapted}, {"adapted": found})
     assert f"adapted is worse in {part} (−12.0, 95 % interval −23.2 to −1.3); too close to tell in Retrieval" in opening
     assert "Affirmed" not in opening
+
+
+def test_a_single_question_is_said_to_say_nothing():
+    told = in_words("R@1", Difference(("i2t", "1"), 1, 0.0, 0.0, 0.0, 0.0))
+    assert told == "R@1: ±0.0 points in a single question, which says nothing about the models."
+    rsum = in_words("rSum", Difference(("rsum",), 2, 100.0, 200.0, 100.0, 100.0))
+    assert rsum == "rSum: +100.0 points in a single question, which says nothing about the models."
+    assert "may be chance" in in_words("R@1", Difference(("i2t", "1"), 2, 0.0, 0.5, 0.0, 1.0))

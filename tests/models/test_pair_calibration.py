@@ -81,8 +81,12 @@ def test_cut_files_lost_keys_and_another_adapters_are_refused(tmp_path):
         load_calibration(tmp_path, "cd" * 32)
     text = path.read_text()
     path.write_text(text[:40])
-    with pytest.raises(UserError, match=r"calibration\.json: JSONDecodeError"):
+    with pytest.raises(UserError, match=r"calibration\.json, which is no whole calibration: "):
         load_calibration(tmp_path, SHA)
+    path.write_text("{}")
+    with pytest.raises(UserError) as caught:
+        load_calibration(tmp_path, SHA)
+    assert caught.value.got == f"{path} without method"
     path.write_text(json.dumps({key: value for key, value in json.loads(text).items() if key != "offset"}))
-    with pytest.raises(UserError, match=r"calibration\.json: KeyError"):
+    with pytest.raises(UserError, match=r"calibration\.json without offset"):
         load_calibration(tmp_path, SHA)

@@ -10,7 +10,7 @@ from PIL import Image
 
 from litotes.backbones.deviations import WIDE_MODES, deviate
 from litotes.data.images import Pictures
-from litotes.errors import UserError
+from litotes.errors import Note, UserError
 
 MAX_INTERMEDIATE_PIXELS = 2**26
 """Largest picture (pixels) between resizing and cropping: 64 Mpx, about 0.2 GB in RGB.
@@ -60,6 +60,7 @@ def rgb(picture: Image.Image) -> Image.Image:
         warnings.warn(
             "a picture of more than 8 bits a channel is clipped to white or black, as the CLIP reference does; "
             'the picture deviation "16bit" scales such pictures instead',
+            Note,
             stacklevel=3,
         )
     if picture.mode == "P" and "transparency" in picture.info:

@@ -3,12 +3,16 @@
 import importlib
 import io
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TextIO
 
 import litotes
 from litotes.cli.options import help_text, parse
 from litotes.config import require_known
-from litotes.errors import UserError
+from litotes.errors import Note, UserError
 
 _HELP = ("-h", "--help")
 
@@ -62,7 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"litotes {litotes.__version__}")
         return 0
     try:
-        _run(words)
+        with _notes_told():
+            _run(words)
     except (UserError, OSError) as error:
         problem = error if isinstance(error, UserError) else _as_user_error(error)
         print(f"litotes {_called(words)}: this cannot be done as asked.\n{problem}", file=sys.stderr)
@@ -71,6 +76,27 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\nstopped: {stop}" if str(stop) else "\nstopped", file=sys.stderr)
         return 130
     return 0
+
+
+@contextmanager
+def _notes_told() -> Iterator[None]:
+    """Within it, each ``Note`` is a line on stderr, told once wherever it is raised; other warnings are as ever."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def tell(
+            message: Warning | str, category: type[Warning], filename: str, lineno: int,
+            file: TextIO | None = None, line: str | None = None,
+        ) -> None:  # fmt: skip
+            if not issubclass(category, Note):
+                show(message, category, filename, lineno, file, line)
+            elif str(message) not in told:
+                told.add(str(message))
+                print(f"note: {message}", file=sys.stderr)
+
+        warnings.showwarning = tell
+        yield
 
 
 def _called(words: list[str]) -> str:

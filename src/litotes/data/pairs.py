@@ -118,8 +118,11 @@ def require_disjoint(training: CaptionedPictures, held: CaptionedPictures) -> No
     seen = {training.pictures.digest(i) for i in range(len(training.pictures))}
     both = [held.pictures.name(i) for i in range(len(held.pictures)) if held.pictures.digest(i) in seen]
     if both:
+        said = (
+            "1 picture to validate on that is" if len(both) == 1 else f"{len(both):,} pictures to validate on that are"
+        )
         raise UserError(
-            got=f"{len(both)} pictures to validate on that are trained on too: {listed(both)}",
+            got=f"{said} trained on too: {listed(both)}",
             expected="other pictures, by content",
             do="take them out of one of the tables",
         )

@@ -203,7 +203,9 @@ def _selective(name: str, result: Record) -> tuple[str, str, list[Measure]]:
         "all shares of answers: a random order has the error itself. AUROC is 50.0 % for an uncertainty that says "
         "nothing. σ is worth something only beyond 1 − p."
     )
-    return _titled("Answering only where sure", name, "selective"), note, rows
+    about = {"selective_neg": "negated captions"}.get(name, name.removeprefix("selective_"))
+    title = "Answering only where sure"
+    return title if name == "selective" else f"{title}: {about}", note, rows
 
 
 LAYOUTS: dict[str, Callable[[str, Record], tuple[str, str, list[Measure]]]] = {

@@ -1,9 +1,13 @@
 """What must be known of results besides their figures: what is left out, cut, tied, or cannot be told apart."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from litotes.data.screening import left_out_notes
 from litotes.evaluate.rows import Record, Records
+
+FEW = 5
+"""Right or wrong answers below which it is told how few an uncertainty was judged by."""
 
 
 def notes_of_all(records: Records) -> list[str]:
@@ -22,7 +26,7 @@ def _notes(record: Record) -> list[str]:
         notes += _search_ties(name, result) if result["task"] in _SEARCHES else _ties(name, result)
         if result.get("equal_options"):
             notes.append(_equal_options(name, result))
-        notes += [f"{name}: {note}" for note in result.get("notes", ())]
+        notes += [f"{name}: {note}" for note in (*result.get("notes", ()), *_few(result))]
         if result.get("captions_without_words"):
             notes.append(f"{name}: {result['captions_without_words']} captions without words, counted like any other")
         if result.get("repeated_rows"):
@@ -33,6 +37,28 @@ def _notes(record: Record) -> list[str]:
 
 
 _SEARCHES = {"zeroshot_retrieval", "judged_retrieval"}
+
+
+def few_outcomes(told: Mapping[str, Any]) -> str:
+    """Of searches one way, which outcome there is less than five times, as "only 4 of 60 are right"; "" where none is.
+
+    told: ``n`` and ``error``, the share of them that went wrong; "" where it lacks either.
+    """
+    n, error = told.get("n"), told.get("error")
+    if not isinstance(n, int) or not isinstance(error, int | float):
+        return ""
+    wrong = round(n * error)
+    count, word = min((n - wrong, "right"), (wrong, "wrong"))
+    return f"only {count} of {n:,} {'is' if count == 1 else 'are'} {word}" if count < FEW else ""
+
+
+def _few(result: Record) -> list[str]:
+    """That what is said of an uncertainty rests on a few answers, where it does."""
+    if result["task"] != "selective_retrieval":
+        return []
+    words = {"i2t": "Picture → caption", "t2i": "Caption → picture"}
+    found = {words[way]: few_outcomes(told) for way, told in result["ways"].items() if way in words}
+    return [f"{way}: {few}, so that AURC and AUROC say little" for way, few in found.items() if few]
 
 
 def _search_ties(name: str, result: Record) -> list[str]:

@@ -27,6 +27,8 @@ WORDS = {
 _COLOURS = tuple(MODEL_COLOURS)
 _STYLES = {"one_minus_p": (0, (3, 1.5)), "one_minus_cosine": (0, (1, 1))}
 _OUTLINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
+_LEAST = 10.0
+"""Points that an axis of percentages spans at least."""
 _PREFERRED = ("sigma", "one_minus_p", "total_variance")
 
 
@@ -41,6 +43,7 @@ def bins_chart(qualities: Mapping[str, Sequence[float]], title: str, name: str) 
         number = np.arange(1, len(values) + 1)
         _line(axes, number, 100 * np.asarray(values), key, at, marker="o")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))
+    _within_percent(axes)
     return _percent_chart(figure, axes, title, "bin, the surest first", _told(qualities, "bins"), name)
 
 
@@ -54,6 +57,7 @@ def risk_coverage_chart(curves: Mapping[str, tuple[Sequence[float], Sequence[flo
     for at, (key, (coverage, risk)) in enumerate(curves.items()):
         _line(axes, 100 * np.asarray(coverage), 100 * np.asarray(risk), key, at)
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g} %"))
+    _within_percent(axes)
     return _percent_chart(figure, axes, title, "answered", _told(curves, "risk by coverage"), name)
 
 
@@ -143,6 +147,17 @@ def in_order(found: Mapping[str, Any]) -> dict[str, Any]:
 def _axes() -> tuple[Figure, Axes]:
     figure = Figure(figsize=(3.6, 2.5))
     return figure, figure.add_axes((0.15, 0.2, 0.82, 0.75))
+
+
+def _within_percent(axes: Axes) -> None:
+    """Keep the vertical axis between 0 and 100 %, and at least ten points high, where values do not vary."""
+    low, high = (min(max(end, 0.0), 100.0) for end in axes.get_ylim())
+    if high - low < _LEAST:
+        middle = min(max((low + high) / 2, _LEAST / 2), 100 - _LEAST / 2)
+        low, high = middle - _LEAST / 2, middle + _LEAST / 2
+    axes.set_ylim(low, high)
+    for line in axes.lines:
+        line.set_clip_on(False)
 
 
 def _line(axes: Axes, x: np.ndarray, y: np.ndarray, key: str, at: int, marker: str | None = None) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from litotes.errors import UserError
 from litotes.evaluate.charts import Chart
+from litotes.evaluate.notes import few_outcomes
 from litotes.evaluate.rows import MINUS, Records
 from litotes.evaluate.uncertainty_charts import (
     WORDS,
@@ -162,7 +163,7 @@ def _firsts(result: Mapping[str, Any]) -> list[Figures]:
 
 def _told(result: Mapping[str, Any]) -> list[str]:
     lines = [
-        _compared(words, name, values["less_one_minus_p"])
+        _compared(words, name, values["less_one_minus_p"], few_outcomes(result["ways"][way]))
         for way, words in _WAYS.items()
         for name, values in in_order(result["ways"][way]).items()
         if "less_one_minus_p" in values
@@ -172,14 +173,16 @@ def _told(result: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _compared(way: str, name: str, less: Mapping[str, float]) -> str:
+def _compared(way: str, name: str, less: Mapping[str, float], few: str) -> str:
     difference, low, high = (_points(less[key]) for key in ("difference", "low", "high"))
     verdict = "no better and no worse than 1 − p, as far as chance allows to tell"
     if less["high"] < 0:
         verdict = "better than 1 − p"
     elif less["low"] > 0:
         verdict = "worse than 1 − p"
-    return f"{way}: the order by {WORDS[name]} is {verdict}: AURC {difference} points, 95 % interval {low} to {high}."
+    rests = f" This rests on few searches: {few}." if few else ""
+    reach = f"AURC {difference} points, 95 % interval {low} to {high}"
+    return f"{way}: the order by {WORDS[name]} is {verdict}: {reach}.{rests}"
 
 
 def _state(found: Mapping[str, float]) -> str:

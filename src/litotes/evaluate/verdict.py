@@ -19,6 +19,8 @@ DECISIVE = ("absence_absent_over_present", "hybrid_absent_over_present")
 BAND = 0.05
 """How far from guessing a share must be to be called above or below it."""
 _GUESS = 0.5
+_BOTH_WAYS = 2
+"""Searches, one each way, of a single picture with a single caption."""
 _OFTEN, _SMALLEST = 0.1, 1e-9
 """Below the first, a probability is told as once in so many; below the second, no more than that it is smaller."""
 _ELSEWHERE = (
@@ -141,6 +143,8 @@ def in_words(label: str, difference: Difference) -> str:
     change, low, high = (
         factor * value for value in (difference.after - difference.before, difference.low, difference.high)
     )
+    if difference.n == 1 or (difference.path == ("rsum",) and difference.n == _BOTH_WAYS):
+        return f"{label}: {signed(change)} points in a single question, which says nothing about the models."
     chance = "" if difference.p is None else f" If both were equally good, {_chance_of(difference.p)}."
     if not difference.beyond_chance:
         told = f"{signed(change)} points, which may be chance: 95 % interval {signed(low)} to {signed(high)}"

@@ -79,8 +79,9 @@ def load_calibration(folder: Path, weights_sha256: str) -> PairCalibration | Non
         values = json.loads(path.read_text(encoding="utf-8"))
         found = _read(values, path)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
+        absent = f"without {error.args[0]}" if isinstance(error, KeyError) else ""
         raise UserError(
-            got=f"{path}: {type(error).__name__}: {error}",
+            got=f"{path} {absent}" if absent else f"{path}, which is no whole calibration: {error}",
             expected="the file as litotes calibrate writes it",
             do="run litotes calibrate again, or delete it",
         ) from error
