@@ -2,8 +2,8 @@
 
     python benchmarks/encode.py [--size ViT-B/32] [--of pictures]
 
-Random weights of the sizes of ViT-B/32 and ViT-L/14; those of transformers and Litotes are the same object. Texts are
-captions of 10-20 tokens. transformers gets them as its documentation shows, ``tokenizer(..., padding="max_length")`` at
+Random weights of the sizes of ViT-B/32 and ViT-L/14, the same for transformers and Litotes. Texts are captions of 10-20
+tokens. transformers gets them as its documentation shows, ``tokenizer(..., padding="max_length")`` at
 the model's whole context and ``get_text_features``; pictures, JPEG files of 640 x 480, are opened with Pillow and go
 through ``CLIPImageProcessor`` and ``get_image_features``. Litotes gets the same lists in the same batches, tokenizing,
 decoding and preparing included, pictures without and with processes that decode. These are ended before each turn, so
@@ -32,7 +32,7 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
-from transformers import CLIPImageProcessor, CLIPTokenizer
+from transformers import CLIPImageProcessor, CLIPModel, CLIPTokenizer
 
 from common import LONGEST, SHORTEST, TINY
 from litotes.backbones.preprocess import CLIP_MEAN, CLIP_STD, Preprocess
@@ -123,16 +123,16 @@ def text_rows(size: Size, folder: Path) -> Iterator[tuple[str, ...]]:
     for context, count in size.texts.items():
         texts = captions(count)
         matcher = random_matcher(size, context, folder / str(context))
-        theirs = CLIPTokenizer.from_pretrained(folder / str(context))
+        clip, theirs = plain_clip(matcher), CLIPTokenizer.from_pretrained(folder / str(context))
         lengths = (matcher.tokenizer(texts) != 0).sum(1)
         if not SHORTEST <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:
             raise RuntimeError(f"captions of {lengths.min()} to {lengths.max()} tokens")
 
         def transformers(
-            texts: Sequence[str], theirs: Any = theirs, matcher: Matcher = matcher, n: int = context
+            texts: Sequence[str], theirs: Any = theirs, clip: CLIPModel = clip, n: int = context
         ) -> Tensor:
             ids = theirs(list(texts), padding="max_length", truncation=True, max_length=n, return_tensors="pt")
-            return matcher.encoder.clip.get_text_features(**ids).pooler_output
+            return clip.get_text_features(**ids).pooler_output
 
         def litotes(matcher: Matcher = matcher, texts: Sequence[str] = texts) -> Tensor:
             return matcher.encode_texts(texts, batch_size=size.batch)
@@ -162,8 +162,10 @@ def picture_rows(size: Size, folder: Path, workers: int) -> Iterator[tuple[str, 
     def pixels(part: Sequence[str]) -> Tensor:
         return processor(images=[Image.open(folder / name) for name in part], return_tensors="pt").pixel_values
 
+    clip = plain_clip(matcher)
+
     def transformers(part: Sequence[str]) -> Tensor:
-        return matcher.encoder.clip.get_image_features(pixel_values=pixels(part)).pooler_output
+        return clip.get_image_features(pixel_values=pixels(part)).pooler_output
 
     alone = {
         "transformers": in_batches(pixels, names, size.batch),
@@ -235,6 +237,13 @@ def random_matcher(size: Size, context: int, folder: Path) -> Matcher:
     encoder = new_clip(size.vision, text, size.dimension, eos=tokenizer.eos, bos=tokenizer.bos)
     encoder.eval()
     return Matcher(encoder, tokenizer, Preprocess(size.vision["image_size"]), size.name)
+
+
+def plain_clip(matcher: Matcher) -> CLIPModel:
+    """The same weights in transformers' own model, of which nothing is changed."""
+    clip = CLIPModel(matcher.encoder.clip.config).eval()
+    clip.load_state_dict(matcher.encoder.clip.state_dict())
+    return clip
 
 
 def open_clip_model(size: Size, context: int) -> tuple[Any, torch.nn.Module] | None:

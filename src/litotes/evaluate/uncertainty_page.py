@@ -17,7 +17,6 @@ from litotes.evaluate.uncertainty_charts import (
     reliability_chart,
     risk_coverage_chart,
 )
-from litotes.models.pair_scores import TOTAL
 
 _WAYS = {"i2t": "Picture → caption", "t2i": "Caption → picture"}
 _STATE = {
@@ -141,7 +140,7 @@ def _firsts(result: Mapping[str, Any]) -> list[Figures]:
     firsts = result.get("firsts", {})
     if not firsts:
         return []
-    names = [name for name in in_order(firsts["i2t"]) if name != TOTAL]
+    names = [name for name in in_order(firsts["i2t"]) if name != "total_variance"]
     rows = []
     for way, words in _WAYS.items():
         found = firsts[way]

@@ -20,6 +20,7 @@ from litotes.backbones.fit import first_three, shape_problems
 from litotes.backbones.mapped import Consumed
 from litotes.backbones.tensor_file import no_safetensors, require_weights
 from litotes.errors import UserError
+from litotes.models.activation import spare_memory
 from litotes.models.last_layer import first_token
 from litotes.places import require_files
 
@@ -61,6 +62,7 @@ class ClipEncoder(nn.Module):
 
     def __init__(self, clip: CLIPModel) -> None:
         super().__init__()
+        spare_memory(clip)
         self.clip = clip
         self.adapter_factor: float | None = None
         self._hashed: tuple[list[tuple[int, int]], str] = ([], "")
