@@ -21,7 +21,7 @@ from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.counts import by_counts
 from litotes.evaluate.doubts import KS, of_both_lists, of_first, similarities, state_of
 from litotes.evaluate.features import Encoder
-from litotes.evaluate.judged import WAYS, Singles, judge_features, require_all, require_folds
+from litotes.evaluate.judged import WAYS, Singles, judge_features, numbered, require_all, require_folds
 from litotes.evaluate.suite import Identity, Result, Suite, base_name, sha256_of_rows
 from litotes.evaluate.watched import Watched, Watching
 from litotes.metrics.graded import UNFOUND
@@ -90,32 +90,33 @@ class JudgedRetrieval(Suite):
         if self.scorer is None:
             found: Result = {**judge(encoder.similarity)}
         else:
-            watched = Watched(torch.as_tensor(self._owners()), len(images), max(KS))
+            owners = self._owners()
+            watched = Watched(torch.from_numpy(owners), len(images), max(KS))
             found = {**judge(Watching(StreamedLogits(self.scorer), watched))}
-            found["doubt"] = self._doubt(self.scorer, images, texts, watched, singles)
+            found["doubt"] = self._doubt(self.scorer, images, texts, owners, watched, singles)
             told = found["doubt"].pop("notes", [])
         source = by_counts("COCO, Karpathy's test set", _TEST_SET, self._counts())
         notes = [*self.notes, *source.notes, *told]
         return {**found, "file": source.file, "notes": notes, "answers": self._answers(singles)}
 
-    def _owners(self) -> list[int]:
+    def _owners(self) -> np.ndarray:
         """The place of each caption's own image, both in the judgements' order."""
-        place = {image: number for number, image in enumerate(self.judgements.image_ids)}
-        return [place[self.judgements.original.t2i[caption][0]] for caption in self.judgements.caption_ids]
+        own = [self.judgements.original.t2i[caption][0] for caption in self.judgements.caption_ids]
+        return numbered(self.judgements.image_ids).of(own)
 
     def _doubt(
-        self, scorer: PairScorer, images: Tensor, texts: Tensor, watched: Watched, singles: Singles
-    ) -> Result:  # fmt: skip
+        self, scorer: PairScorer, images: Tensor, texts: Tensor, owners: np.ndarray, watched: Watched, singles: Singles
+    ) -> Result:
         """What the uncertainty knows of the searches; see the class."""
         ids = {"i2t": self.judgements.image_ids, "t2i": self.judgements.caption_ids}
-        images = images[_places(ids["i2t"], self.image_ids)]
-        texts = texts[_places(ids["t2i"], self.caption_ids)]
-        firsts, owners = watched.firsts(), self._owners()
+        images = images[numbered(self.image_ids).of(ids["i2t"])]
+        texts = texts[numbered(self.caption_ids).of(ids["t2i"])]
+        firsts = watched.firsts()
         doubts = {
             "i2t": scorer.doubts(images, texts[firsts.i2t[:, 0]]),
             "t2i": scorer.doubts(images[firsts.t2i[:, 0]], texts),
         }
-        picture = {"i2t": np.arange(len(images)), "t2i": np.array(owners)}
+        picture = {"i2t": np.arange(len(images)), "t2i": owners}
         ways, asked = {}, {}
         for way, found in singles.items():
             wrong = torch.tensor([found[one]["original"] > 1 for one in ids[way]])
@@ -127,7 +128,7 @@ class JudgedRetrieval(Suite):
             "ways": ways,
             "firsts": of_both_lists(scorer, images, texts, firsts, asked),
             "similarities": similarities(watched),
-            **state_of(scorer, images, texts, owners),
+            **state_of(scorer, images, texts, owners.tolist()),
         }
 
     def _counts(self) -> dict[str, int]:
@@ -149,12 +150,6 @@ class JudgedRetrieval(Suite):
             asked["fold"] = fold_of_caption[caption]
             said.append(_answer(asked, singles["t2i"][caption]))
         return said
-
-
-def _places(wanted: Sequence[int], given: Sequence[int]) -> list[int]:
-    """Where each wanted id stands among those given."""
-    place = {one: number for number, one in enumerate(given)}
-    return [place[one] for one in wanted]
 
 
 _GIVEN = {

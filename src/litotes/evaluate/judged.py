@@ -128,7 +128,7 @@ def judge_features(
     """
     require_all("image", image_ids, judgements.image_ids, len(images))
     require_all("caption", caption_ids, judgements.caption_ids, len(texts))
-    rows = images[_numbers(image_ids).of(judgements.image_ids)], texts[_numbers(caption_ids).of(judgements.caption_ids)]
+    rows = images[numbered(image_ids).of(judgements.image_ids)], texts[numbered(caption_ids).of(judgements.caption_ids)]
     counts = _Counts(similarity.scores(*rows), judgements)
     ties = {way: len(tied_queries(*counts.of("original", way))) for way in WAYS}
     find = counts.ranks if singles is None else _keeping(counts.ranks, judgements, singles)
@@ -158,7 +158,7 @@ class _Counts:
     """
 
     def __init__(self, scores: Scores, judgements: CocoJudgements) -> None:
-        self.numbers = {"i2t": _numbers(judgements.image_ids), "t2i": _numbers(judgements.caption_ids)}
+        self.numbers = {"i2t": numbered(judgements.image_ids), "t2i": numbered(judgements.caption_ids)}
         self.n_texts = scores.shape[1]
         self.pairs = {
             (judge, way): self._pairs(way, getattr(getattr(judgements, judge), way)) for judge in _NAMES for way in WAYS
@@ -198,7 +198,7 @@ class _Counts:
         return torch.from_numpy(query), torch.from_numpy(keys)
 
 
-class _Numbers(NamedTuple):
+class Numbered(NamedTuple):
     """The place of each id in a list of ids: ``ids`` rising, and their places."""
 
     ids: np.ndarray
@@ -211,9 +211,10 @@ class _Numbers(NamedTuple):
         return np.where(self.ids[at] == wanted, self.place[at], -1)
 
 
-def _numbers(ids: Sequence[int]) -> _Numbers:
+def numbered(ids: Sequence[int]) -> Numbered:
+    """The ids with their places, ready to be asked."""
     order = np.argsort(ids, kind="stable")
-    return _Numbers(np.asarray(ids, dtype=np.int64)[order], order)
+    return Numbered(np.asarray(ids, dtype=np.int64)[order], order)
 
 
 def _all_measures(find: Find, judgements: CocoJudgements, ks: Sequence[int]) -> Any:  # noqa: ANN401 - Judged but two keys
