@@ -15,16 +15,10 @@ from litotes.models.pair_scores import PairScorer
 from litotes.models.variational import AdapterConfig
 from tiny import DIMENSION, tiny_model
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 KINDS = ("variational", "deterministic", "cosine")
 CONFIG = AdapterConfig(features=DIMENSION, hidden=8, latent=6, decoder_hidden=4)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

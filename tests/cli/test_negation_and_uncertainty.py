@@ -17,16 +17,10 @@ from litotes.models.pair_adapter import load_pair_adapter, read_pair_adapter
 from litotes.models.pair_backbone_file import read_pair_backbone
 from tiny import tiny_model
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 ADAPTER = {"hidden": 8, "latent": 6, "decoder_hidden": 4, "batch_size": 5, "val_fraction": 0.34, "ks": "1,2"}
 NEGATION = {"mcq", "retrieval", "retrieval_neg"}
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import shutil
 
 import numpy as np
 import pytest
-import torch
 from drawn_table import litotes, table, write
 from safetensors.torch import load_file, save_file
 
@@ -15,17 +14,11 @@ from litotes.models.pair_adapter import new_pair_model, save_pair_adapter
 from litotes.models.variational import AdapterConfig
 from tiny import DIMENSION, tiny_model
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 COLUMNS = ("filepath", "caption")
 CONFIG = AdapterConfig(features=DIMENSION, hidden=8, latent=6, decoder_hidden=4)
 COMMANDS = ("train vacsr", "data suspects", "calibrate")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -27,20 +27,14 @@ from litotes.train.journal import read_journal
 from litotes.train.optim import BackboneRates
 from tiny import tiny_matcher, tiny_model
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SHORT = {
     "backbone": "full", "dimension": 12, "val_fraction": 0.34, "batch_size": 5, "epochs": 3, "frozen_epochs": 1,
     "lr": 1e-2, "hidden": 8, "latent": 6, "decoder_hidden": 4, "token_part": 0.9, "save_frequency": 2, "ks": "1,2",
 }  # fmt: skip
 STEPS = 9
 """Three passes over 12 captions by five."""
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

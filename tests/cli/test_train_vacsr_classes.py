@@ -15,20 +15,14 @@ from litotes.models.matcher import load_matcher
 from litotes.models.pair_adapter import load_pair_adapter
 from tiny import tiny_model
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 NAMES = ("big_cat", "dog", "red fox")
 PROMPTS = ("a photo of a big cat.", "a photo of a dog.", "a photo of a red fox.")
 SHORT = {
     "val_fraction": 0.34, "batch_size": 4, "steps": 4, "lr": 1e-2, "hidden": 8, "latent": 6, "decoder_hidden": 4,
     "save_frequency": 2,
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -37,19 +37,13 @@ from litotes.train.pair_objectives import PairMethod
 from litotes.train.pairs import FrozenPairs
 from tiny import tiny_model
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SHORT = {
     "val_fraction": 0.34, "batch_size": 5, "steps": 6, "lr": 1e-2, "hidden": 8, "latent": 6, "decoder_hidden": 4,
     "save_frequency": 2, "ks": "1,2",
 }  # fmt: skip
 CONTROL = {key: value for key, value in SHORT.items() if key not in ("hidden", "latent", "decoder_hidden")}
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

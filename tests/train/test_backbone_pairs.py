@@ -17,6 +17,8 @@ from litotes.train.optim import BackboneRates, listing
 from litotes.train.pair_objectives import PairMethod, new_objective
 from tiny import noise_pictures, tiny_matcher
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CAPTIONS = (
     "a red square", "the red one", "a blue circle", "a small blue circle", "two green lines", "green lines",
     "a dark square", "the dark one", "a bright star", "one bright star", "no shape at all", "only noise",
@@ -28,14 +30,6 @@ LOOP = LoopConfig(
 )  # fmt: skip
 MANY = Augmentation(token_part=0.9)
 """The tiny picture has five tokens, of which a fifth is none."""
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def pairs():

@@ -20,13 +20,7 @@ from litotes.train.loop import LoopConfig, _note, train
 from litotes.train.negation import Negation, NegationConfig
 from litotes.train.task import Task
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class StopError(Exception):

@@ -20,15 +20,9 @@ from litotes.train.pair_objectives import PairMethod
 from litotes.train.pairs import PairFeatures, pair_features
 from tiny import noise_pictures, tiny_matcher
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 LOOP = LoopConfig(batch_size=6, epochs=3, lr=1e-2, warmup=2, seed=5, save_every=2)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def test_a_batch_holds_the_features_of_its_rows_and_what_the_data_says_of_them():
