@@ -17,12 +17,14 @@ class Given:
     several: more of it.
     names: of things.
     word: any text.
+    counts: numbers, by default none.
     """
 
     source: Path
     several: tuple[Path, ...] = ()
     names: tuple[str, ...] = ()
     word: str | None = None
+    counts: tuple[int, ...] | None = None
 
 
 def given(*words):
@@ -72,6 +74,18 @@ def test_names_stand_in_one_value_with_commas(tmp_path):
     file = tmp_path / "a.toml"
     file.write_text('names = ["16bit", "exif"]\n')
     assert given("--config", str(file)).names == ("16bit", "exif")
+
+
+def test_numbers_that_need_not_be_given_stand_in_one_value_with_commas(tmp_path):
+    assert given().counts is None
+    assert given("--counts", "1,5").counts == given("--counts", "[1, 5]").counts == (1, 5)
+    assert given("--counts=7").counts == (7,)
+    file = tmp_path / "a.toml"
+    file.write_text("counts = [3, 4]\n")
+    assert given("--config", str(file)).counts == (3, 4)
+    with pytest.raises(UserError, match="--counts 1,x"):
+        given("--counts", "1,x")
+    assert "--counts INTEGER,..." in help_text("read", "things", Given)
 
 
 @pytest.mark.parametrize("line", ["source = 1", "several = [1]", "several = true", "word = 1.5", "names = [[]]"])

@@ -20,6 +20,7 @@ from litotes.evaluate.command import evaluate_command, run
 from litotes.evaluate.compare import Difference, hits, is_right
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.files import suites_from_files
+from litotes.evaluate.reading import ks_of
 from litotes.evaluate.rows import signed
 from litotes.evaluate.table import print_record
 from litotes.evaluate.verdict import outcome
@@ -419,6 +420,29 @@ def test_k_above_the_gallery_is_told_before_a_model_is_loaded(data, tmp_path):
     assert "give --ks 1,5,10, or" in caught.value.do
     with pytest.raises(UserError, match="--ks 1,1"):
         everything(tmp_path, data, ks=(1, 1))
+
+
+def test_ranks_of_recall_are_found_in_every_kind_of_result():
+    by_k = {"1": 0.1, "10": 0.2}
+    suites = {"a": {"i2t": by_k}, "coco": {"coco_5k": {"i2t": by_k}}, "mcq": {"total": 0.5}}
+    assert ks_of(suites) == {"a": {"1", "10"}, "coco": {"1", "10"}}
+
+
+def test_five_pictures_are_measured_without_naming_ks(model, data, tmp_path, capsys):
+    """What a newcomer tries first; the same ranks named are refused, and named as they were left they are the same."""
+    rows = [[f"pictures/{i}.png", f"a {NOUNS[i]}"] for i in range(5)]
+    five = write(data / "five.csv", ["filepath", "caption"], rows)
+    config = EvaluateConfig(model=model, retrieval=five, output=tmp_path / "r.json")
+    evaluate_command(config)
+    record = json.loads((tmp_path / "r.json").read_text())
+    assert list(record["suites"]["retrieval"]["i2t"]) == ["1"]
+    told = "note: retrieval: R@5 and R@10 left out: with 5 pictures, no model can miss a right one among the first 5"
+    assert told in capsys.readouterr().out.replace("\n", " ").replace("  ", " ")
+    with pytest.raises(UserError, match="K = 10 over 5 images"):
+        run(replace(config, ks=(1, 5, 10)))
+    evaluate_command(replace(config, ks=(1,)))
+    with pytest.raises(UserError, match="not of this run"):
+        evaluate_command(replace(config, ks=(1, 2)))
 
 
 @pytest.mark.parametrize(

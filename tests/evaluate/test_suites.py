@@ -10,7 +10,7 @@ from litotes.evaluate.classification import Classification, fill
 from litotes.evaluate.geometry import Geometry
 from litotes.evaluate.negation import MultipleChoice, Pairs
 from litotes.evaluate.notes import notes_of_all
-from litotes.evaluate.retrieval import Retrieval
+from litotes.evaluate.retrieval import Retrieval, depths
 from litotes.evaluate.suite import run_suites
 from litotes.objectives.space import SpaceConfig
 from tiny import noise_pictures as pictures
@@ -131,6 +131,33 @@ def test_retrieval_gives_string_keys_and_both_ways():
     assert result["rsum"] == pytest.approx(375)
     assert result["median_rank"] == {"i2t": 1.0, "t2i": 1.0}
     assert result["n_images_with_captions"] == 3
+
+
+@pytest.mark.parametrize(
+    ("n_pictures", "owners", "ks", "told"),
+    [
+        (11, list(range(11)), (1, 5, 10), None),
+        (10, list(range(10)), (1, 5), "R@10 left out: with 10 pictures"),
+        (5, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], (1,), "R@5 and R@10 left out: with 5 pictures"),
+        # of nine captions three are picture 0's, so that at worst the other six stand before the first of them
+        (20, [0, 0, 0, 1, 1, 1, 2, 2, 2], (1, 5), "R@10 left out: with 9 captions"),
+        (1, [0], (1,), "R@5 and R@10 left out: with 1 picture"),
+    ],
+)
+def test_without_ks_those_that_no_model_can_miss_are_left_out_and_told(n_pictures, owners, ks, told):
+    """Against all rankings there are: the worst model of all misses at every K that is left, R@1 aside."""
+    found = depths(None, n_pictures, owners)
+    assert found.ks == ks
+    assert [note.partition(",")[0] for note in found.notes] == ([told] if told else [])
+    n_rivals = {"i2t": [len(owners) - owners.count(own) for own in set(owners)], "t2i": [n_pictures - 1]}
+    for k in ks[1:]:
+        assert all(max(rivals) >= k for rivals in n_rivals.values())
+    for k in {1, 5, 10} - set(ks):
+        assert any(max(rivals) < k for rivals in n_rivals.values())
+
+
+def test_ks_that_were_asked_for_are_never_changed():
+    assert depths((10, 50), 5, [0, 1, 2, 3, 4]) == ((10, 50), [])
 
 
 def test_a_recall_that_no_model_can_miss_is_told():

@@ -173,7 +173,7 @@ def _converted(name: str, kind: type, options: dict[str, Any]) -> dict[str, obje
         if converted[option] is not None:
             continue
         _require_finite(name, option, types_of[option], value)
-        listed = get_origin(types_of[option]) is tuple and not value.startswith("[")
+        listed = _is_listed(types_of[option]) and not value.startswith("[")
         try:
             converted[option] = parser.parse_args([f"--{option}=" + (f"[{value}]" if listed else value)])[option]
         except ArgumentError as error:
@@ -239,6 +239,12 @@ def _path(option: str, value: str, several: bool = False) -> Path:
 def _is_paths(kind: Any) -> bool:  # noqa: ANN401 (any type annotation)
     """Whether an option takes several paths."""
     return bool(kind == tuple[Path, ...])
+
+
+def _is_listed(kind: Any) -> bool:  # noqa: ANN401 (any type annotation)
+    """Whether an option takes several values, or several or None."""
+    parts = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    return any(get_origin(part) is tuple for part in parts)
 
 
 def _is_of(kind: Any, *wanted: type) -> bool:  # noqa: ANN401

@@ -17,7 +17,7 @@ from litotes.data.judgements import CocoJudgements, read_coco_judgements
 from litotes.data.screening import Screening
 from litotes.errors import UserError
 from litotes.evaluate.answers import Answer
-from litotes.evaluate.config import EvaluateConfig
+from litotes.evaluate.config import USUAL_KS, EvaluateConfig
 from litotes.evaluate.counts import by_counts
 from litotes.evaluate.doubts import KS, of_both_lists, of_first, similarities, state_of
 from litotes.evaluate.features import Encoder
@@ -58,7 +58,7 @@ class JudgedRetrieval(Suite):
     captions: Sequence[str]
     caption_ids: Sequence[int]
     judgements: CocoJudgements
-    ks: Sequence[int] = (1, 5, 10)
+    ks: Sequence[int] = USUAL_KS
     notes: Sequence[str] = ()
     scorer: PairScorer | None = None
     task = "judged_retrieval"
@@ -195,7 +195,7 @@ def coco_suite(path: Path, config: EvaluateConfig, screening: Screening) -> Judg
         captions=[read.captions[j] for j in kept],
         caption_ids=[read.caption_ids[j] for j in kept],
         judgements=judgements,
-        ks=config.ks,
+        ks=config.ks or USUAL_KS,
         notes=[f"captions that nobody judged, left out: {more}"] if more else [],
     )
 

@@ -19,6 +19,7 @@ from litotes.errors import UserError, together
 from litotes.evaluate.answers import Answer, Answers, answers_path
 from litotes.evaluate.by_pairs import LOGIT, scored_by
 from litotes.evaluate.classification import Classification
+from litotes.evaluate.coco import JudgedRetrieval
 from litotes.evaluate.compare import differences
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.features import Encoder, Progress, Remembering, silent
@@ -26,6 +27,7 @@ from litotes.evaluate.files import picture_roots, suites_from_files
 from litotes.evaluate.kept import keep_answers
 from litotes.evaluate.placing import Run, put, require_free, run_of
 from litotes.evaluate.results import file_name, heading, result_record, write_json
+from litotes.evaluate.retrieval import Retrieval
 from litotes.evaluate.suite import Suite, run_suites
 from litotes.evaluate.table import print_record
 from litotes.models.features import image_features
@@ -165,8 +167,9 @@ def _require_free(config: EvaluateConfig, matcher: Encoder, suites: Sequence[Sui
     """Refuse to replace a result by that of another run, before anything is encoded."""
     named = heading(config.dataset_name, matcher.provenance(), [suite.task for suite in suites])
     asked = {suite.name: suite.identity().split_sha256 for suite in suites}
+    ks = {suite.name: set(map(str, suite.ks)) for suite in suites if isinstance(suite, Retrieval | JudgedRetrieval)}
     pairs = read_pair_adapter(config.pair_adapter).weights_sha256 if config.pair_adapter else None
-    require_free(config, config.output or Path(file_name(named)), Run(matcher.fingerprint, asked, pairs))
+    require_free(config, config.output or Path(file_name(named)), Run(matcher.fingerprint, asked, ks, pairs))
 
 
 def _write(measured: Measured, path: Path) -> dict[str, Any]:

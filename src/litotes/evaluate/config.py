@@ -10,6 +10,9 @@ from litotes.errors import UserError
 NAMED = ("flickr30k", "flickr30k_31k", "urban1k", "sharegpt4v_1k")
 """Suites that are a retrieval protocol with a name."""
 
+USUAL_KS = (1, 5, 10)
+"""Ranks at which recall is counted where no others are asked for."""
+
 _BY_PAIRS = ("mcq", "retrieval", "retrieval_neg", "coco", "classification", *NAMED)
 """Suites that an adapter of pairs can score."""
 
@@ -63,7 +66,8 @@ class EvaluateConfig:
     allow_missing: how many pictures may be missing; those are listed, and their rows left out.
     templates: file of prompts, one a line, with {c} or {} for the class name; by default "a photo of a {c}." for
         class folders and a table of class names, and for a table of captions the caption alone.
-    ks: ranks at which recall is counted.
+    ks: ranks at which recall is counted, such as 1,5,10, each at most the pictures and captions that are searched; by
+        default these three, without those that no model can miss in so few.
     dataset: name of the data in the result's keys; by default the folder of the first file, in the order of
         --choice, --retrieval and so on in this help (of a protocol with a name, such as --flickr30k, that name).
     output: JSON file of the result, beside which every answer is written as NAME.answers.jsonl; by default
@@ -110,7 +114,7 @@ class EvaluateConfig:
     broken_pictures: Literal["stop", "skip"] = "stop"
     allow_missing: int = 0
     templates: Path | None = None
-    ks: tuple[int, ...] = (1, 5, 10)
+    ks: tuple[int, ...] | None = None
     dataset: str | None = None
     output: Path | None = None
     overwrite: bool = False
@@ -130,7 +134,7 @@ class EvaluateConfig:
                 "--urban1k, --sharegpt4v-1k, --coco, --classification, --valse, --sugarcrepe, --negrefcocog, --cc-neg",
                 do="name a file of questions or captions, or a folder of class folders",
             )
-        if not self.ks or min(self.ks) < 1 or len(set(self.ks)) < len(self.ks):
+        if self.ks is not None and (not self.ks or min(self.ks) < 1 or len(set(self.ks)) < len(self.ks)):
             raise UserError(
                 got=f"--ks {','.join(map(str, self.ks))}",
                 expected="different whole numbers from 1",

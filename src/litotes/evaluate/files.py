@@ -27,7 +27,7 @@ from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.foil_files import cc_neg_suite, negrefcocog_suite, sugarcrepe_suite, valse_suite
 from litotes.evaluate.negation import MultipleChoice
 from litotes.evaluate.protocols import PROTOCOLS, protocol_suite
-from litotes.evaluate.retrieval import Retrieval
+from litotes.evaluate.retrieval import Retrieval, depths
 from litotes.evaluate.suite import Suite
 
 FOLDER_TEMPLATES = ("a photo of a {c}.",)
@@ -118,13 +118,15 @@ def retrieval_suite(path: Path, config: EvaluateConfig, screening: Screening, ne
     pictures = _pictures(captions.image_paths, path, config)
     _refuse_two_spellings(path, pictures)
     left = screening.select(name, pictures, captions.image_of_caption)
+    ks, told = depths(config.ks, len(left.pictures), left.image_of_row)
     return Retrieval(
         name=name,
         pictures=left.pictures,
         captions=left.of(captions.captions),
         image_of_caption=left.image_of_row,
-        ks=config.ks,
+        ks=ks,
         negated=negated,
+        remarks=told,
     )
 
 

@@ -12,7 +12,7 @@ from litotes.data.negbench import RetrievalCaptions
 from litotes.data.screening import Screening
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.counts import Source, by_counts
-from litotes.evaluate.retrieval import Retrieval
+from litotes.evaluate.retrieval import Retrieval, depths
 
 FLICKR_PICTURES = "flickr30k-images"
 """Folder beside the captions in which Flickr30k's pictures lie, as they are unpacked."""
@@ -53,7 +53,8 @@ def protocol_suite(name: str, path: Path, config: EvaluateConfig, screening: Scr
         ImageFiles(read.image_paths, _root(path, read, config), config.strip_prefix, config.allow_missing, path),
         read.image_of_caption,
     )
-    suite = Retrieval(name, left.pictures, left.of(read.captions), left.image_of_row, config.ks)
+    ks, told = depths(config.ks, len(left.pictures), left.image_of_row)
+    suite = Retrieval(name, left.pictures, left.of(read.captions), left.image_of_row, ks, remarks=told)
     each = protocol.captions_each
     full = f"pictures with {each} {'caption' if each == 1 else 'captions'}"
     published = {"pictures": protocol.pictures, "captions": protocol.pictures * each, full: protocol.pictures}

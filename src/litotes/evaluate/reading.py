@@ -75,27 +75,32 @@ def read_results(paths: Sequence[Path]) -> Results:
 
 
 def is_same_run(
-    path: Path, fingerprint: str, asked: Mapping[str, str], ks: Sequence[int], with_base: bool,
+    path: Path, fingerprint: str, asked: Mapping[str, str], ks: Mapping[str, set[str]], with_base: bool,
     pair_adapter: str | None = None,
 ) -> bool:  # fmt: skip
     """Whether a file holds the result of the same model on the same questions, asked in the same way.
 
-    fingerprint: of the model. asked: the hash of the questions by suite. ks: ranks of the recall. with_base: whether
-    the base is measured too. pair_adapter: hash of the weights of an adapter of pairs.
+    fingerprint: of the model. asked: the hash of the questions by suite. ks: ranks of the recall, by suite (``ks_of``).
+    with_base: whether the base is measured too. pair_adapter: hash of the weights of an adapter of pairs.
     """
     try:
         content = _json(path)
         suites = content["suites"]
-        depths = [set(result["i2t"]) for result in suites.values() if "i2t" in result]
         return (
             content["fingerprint"] == fingerprint
             and {name: result["split_sha256"] for name, result in suites.items()} == asked
-            and all(depth == set(map(str, ks)) for depth in depths)
+            and ks_of(suites) == ks
             and ("base" in content) == with_base
             and content.get("pair_adapter", {}).get("weights_sha256") == pair_adapter
         )
     except (UserError, KeyError, TypeError, AttributeError):
         return False
+
+
+def ks_of(suites: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Ranks at which recall was counted, by suite, of the results that have any; as texts, as the results have them."""
+    found = {name: result.get("coco_5k", result).get("i2t") for name, result in suites.items()}
+    return {name: set(by_k) for name, by_k in found.items() if by_k is not None}
 
 
 def is_result(path: Path) -> bool:

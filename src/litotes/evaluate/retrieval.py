@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from torch import Tensor
 
@@ -11,6 +11,7 @@ from litotes.data.images import Pictures
 from litotes.data.tables import is_blank
 from litotes.errors import UserError
 from litotes.evaluate.answers import searches
+from litotes.evaluate.config import USUAL_KS
 from litotes.evaluate.counts import Source, told_of
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.suite import (
@@ -27,6 +28,47 @@ from litotes.metrics.ranking import check_ks, median_rank, ranks_of, recalls
 from litotes.metrics.streaming import Scores, matrix
 from litotes.models import pair_stream
 from litotes.models.pair_scores import PairScorer
+
+
+class Depths(NamedTuple):
+    """Ranks at which recall is counted, and in sentences which were left out, and why."""
+
+    ks: tuple[int, ...]
+    notes: list[str]
+
+
+def depths(asked: Sequence[int] | None, n_pictures: int, image_of_caption: Sequence[int]) -> Depths:
+    """The K that were asked for, as they are; where none were, the usual ones that a model can miss both ways.
+
+    A K that no model can miss, since it reaches the worst rank that there is one way or the other, says nothing, and
+    is left out with a note; R@1 always stays.
+    """
+    if asked is not None:
+        return Depths(tuple(asked), [])
+    by_way = _worst_ranks(n_pictures, image_of_caption)
+    worst, gallery = min(reversed(by_way.values()), key=lambda pair: pair[0])  # of equal ones, that of pictures
+    left_out = [k for k in USUAL_KS[1:] if k >= worst]
+    if not left_out:
+        return Depths(USUAL_KS, [])
+    told = " and ".join(f"R@{k}" for k in left_out)
+    note = (
+        f"{told} left out: with {gallery}, no model can miss a right one among the first {left_out[0]} "
+        "(--ks asks for other K)"
+    )
+    return Depths(tuple(k for k in USUAL_KS if k not in left_out), [note])
+
+
+def _worst_ranks(n_pictures: int, image_of_caption: Sequence[int]) -> dict[str, tuple[int, str]]:
+    """By way, the worst rank that a right item can have, and the gallery in words."""
+    n_captions, fewest = len(image_of_caption), min(Counter(image_of_caption).values())
+    return {
+        "picture → caption": (n_captions - fewest + 1, _counted(n_captions, "caption")),
+        "caption → picture": (n_pictures, _counted(n_pictures, "picture")),
+    }
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("s" if count != 1 else "")
 
 
 @final
@@ -57,7 +99,7 @@ class Retrieval(Suite):
     pictures: Pictures
     captions: Sequence[str]
     image_of_caption: Sequence[int]
-    ks: Sequence[int] = (1, 5, 10)
+    ks: Sequence[int] = USUAL_KS
     negated: bool = False
     scorer: PairScorer | None = None
     protocol: str = ""
@@ -111,14 +153,9 @@ class Retrieval(Suite):
 
     def _certain(self) -> list[str]:
         """Of which recalls nothing can be learnt: no item of the gallery can stand behind the first K."""
-        fewest = min(Counter(self.image_of_caption).values())
-        worst = {
-            "picture → caption": (len(self.captions) - fewest + 1, f"{len(self.captions):,} captions"),
-            "caption → picture": (len(self.pictures), f"{len(self.pictures):,} pictures"),
-        }
         return [
             f"{way}, R@{k} is 100 % whatever the model: the first {k} of {gallery} always hold a right one"
-            for way, (rank, gallery) in worst.items()
+            for way, (rank, gallery) in _worst_ranks(len(self.pictures), self.image_of_caption).items()
             for k in self.ks
             if k >= rank
         ]
