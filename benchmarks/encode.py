@@ -6,12 +6,12 @@ Random weights of the sizes of ViT-B/32 and ViT-L/14, the same for transformers 
 tokens. transformers gets them as its documentation shows, ``tokenizer(..., padding="max_length")`` at
 the model's whole context and ``get_text_features``; pictures, JPEG files of 640 x 480, are opened with Pillow and go
 through ``CLIPImageProcessor`` and ``get_image_features``. Litotes gets the same lists in the same batches, tokenizing,
-decoding and preparing included, pictures without and with processes that decode. These are ended before each turn, so
-that starting them is included. All ways of a model and kind take turns, in order and then the other way round. Speed is
-from the median time; a ratio is the median of the turns' ratios, with the lowest and the highest, since turns differ by
-up to a tenth even on a machine that does nothing else. Difference: the largest between an embedding of transformers and
-of Litotes, in units of the largest number in it. Pictures at ViT-L/14 take about six minutes on two such cores,
-pictures at ViT-B/32 three, all texts four.
+decoding and preparing included, pictures without and with processes that decode. These are started before the turns,
+as they are once in a run, and the row says how long that took. All ways of a model and kind take turns, in order and
+then the other way round; turns last a few seconds at most, since a machine's speed drifts by a tenth within a minute
+even when it does nothing else. Speed is from the median time; a ratio is the median of the turns' ratios, with their
+quartiles. Difference: the largest between an embedding of transformers and of Litotes, in units of the largest number
+in it. Pictures at ViT-L/14 take about five minutes on two such cores, pictures at ViT-B/32 two, all texts six.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ from litotes.backbones.preprocess import CLIP_MEAN, CLIP_STD, Preprocess
 from litotes.backbones.tokenizer import TextTokenizer
 from litotes.backbones.train_tokenizer import train_tokenizer
 from litotes.data.images import ImageFiles
-from litotes.data.processes import end_processes
+from litotes.data.processes import end_processes, in_processes
 from litotes.models.clip import VIT_B_32, new_clip
 from litotes.models.matcher import Matcher
 
@@ -61,11 +61,11 @@ WORDS = [
     "near",
     "no",
 ]
-TURNS = 4
+TURNS = 24
 
 
 class Size(NamedTuple):
-    """A model and how much of each it is given: texts by context, pictures (tens of seconds), batch."""
+    """A model and how much of each it is given: texts by context and pictures of one turn, batch."""
 
     name: str
     vision: dict[str, int]
@@ -77,14 +77,14 @@ class Size(NamedTuple):
 
 
 SIZES = (
-    Size("ViT-B/32", *VIT_B_32, {77: 32, 248: 16}, 128, 16),
+    Size("ViT-B/32", *VIT_B_32, {77: 32, 248: 16}, 16, 16),
     Size(
         "ViT-L/14",
         {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16,
          "image_size": 224, "patch_size": 14},
         {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
          "vocab_size": 49408},
-        768, {77: 8, 248: 8}, 16, 4,
+        768, {77: 8, 248: 8}, 2, 4,
     ),
 )  # fmt: skip
 ASKED = {77: 3.0, 248: 8.0}
@@ -183,12 +183,20 @@ def picture_rows(size: Size, folder: Path, workers: int) -> Iterator[tuple[str, 
         ways["open_clip"] = in_batches(open_clip, names, size.batch)
 
     def litotes(processes: int) -> Tensor:
-        end_processes()
         matcher.workers = processes
         return matcher.encode_images(files, batch_size=size.batch)
 
-    ways |= {"litotes, no process": lambda: litotes(0), f"litotes, {workers} processes": lambda: litotes(workers)}
+    started = f"{workers} processes, started in {seconds_to_start(workers):.1f} s"
+    ways |= {"litotes, no process": lambda: litotes(0), f"litotes, {started}": lambda: litotes(workers)}
     yield from compared(f"{size.name}, {count} pictures", count, ways, 1.0)
+
+
+def seconds_to_start(workers: int) -> float:
+    """Seconds until ``workers`` processes that decode have done something; they stay."""
+    end_processes()
+    start = time.perf_counter()
+    list(in_processes(Preprocess(224).square, [Image.new("RGB", (640, 480))] * workers, workers))
+    return time.perf_counter() - start
 
 
 def compared(what: str, count: int, ways: dict[str, Callable[[], Tensor]], asked: float) -> Iterator[tuple[str, ...]]:
@@ -205,10 +213,11 @@ def compared(what: str, count: int, ways: dict[str, Callable[[], Tensor]], asked
     reference = found["transformers"]
     for name in (name for name in ways if name.startswith("litotes")):
         ratios = [theirs / ours for theirs, ours in zip(seconds["transformers"], seconds[name], strict=True)]
+        lower, _, upper = quantiles(ratios, n=4)
         difference = (reference - found[name]).abs().max() / reference.abs().max()
         yield (
             what + name.removeprefix("litotes"), speed["transformers"], speed.get("open_clip", "–"), speed[name],
-            f"{median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})", f"{asked:g}", f"{float(difference):.0e}",
+            f"{median(ratios):.2f} ({lower:.2f}–{upper:.2f})", f"{asked:g}", f"{float(difference):.0e}",
         )  # fmt: skip
 
 

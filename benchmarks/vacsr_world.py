@@ -60,6 +60,11 @@ ABLATIONS = {
     "k5": _vacsr("VACSR, K = 5", {"components": 5}),
     "nh3": _vacsr("VACSR, N_h = 3", hard_negatives=3),
     "nh5": _vacsr("VACSR, N_h = 5", hard_negatives=5),
+    "latent64": _vacsr("VACSR, 64 latent numbers", {"latent": 64}),
+    "latent256": _vacsr("VACSR, 256 latent numbers", {"latent": 256}),
+    "sigma4": _vacsr("VACSR, L_sigma x 4", sigma_positive_weight=4.0, sigma_negative_weight=4.0),
+    "sigma16": _vacsr("VACSR, L_sigma x 16", sigma_positive_weight=16.0, sigma_negative_weight=16.0),
+    "sigma64": _vacsr("VACSR, L_sigma x 64", sigma_positive_weight=64.0, sigma_negative_weight=64.0),
 }
 BACKBONE = {
     "backbone vacsr": replace(VACSR, label="VACSR, backbone trained"),

@@ -7,7 +7,7 @@ from litotes.errors import UserError
 from litotes.metrics.cosine import cosine_rows, cosine_scores
 from litotes.metrics.graded import UNFOUND, graded_scores
 from litotes.metrics.ranking import cosine_ranks, ranks
-from litotes.metrics.streaming import Parts, at_or_above, behind_their_equals, best, cosines, matrix
+from litotes.metrics.streaming import Asked, Parts, at_or_above, behind_their_equals, best, cosines, matrix
 from reference.graded import means
 
 
@@ -114,28 +114,62 @@ def test_parts_ties_and_the_best_of_sets_are_counted_as_defined(block, contiguou
         of_images, of_texts = ([draw.randrange(3) for _ in range(n)] for n in scores.shape)
         if contiguous:
             of_images, of_texts = sorted(of_images), sorted(of_texts)
-        sets, every, decisive = (torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < 0.6
-                                 for shape in ((2, len(image)), len(image), len(image)))  # fmt: skip
+        generator = torch.Generator().manual_seed(seed)
+        texts_sets, images_sets, (texts_every, images_every, decisive) = (
+            torch.rand((n, len(image)), generator=generator) < 0.6 for n in (2, 2, 3)
+        )
         parts = Parts(torch.tensor(of_images), torch.tensor(of_texts))
         found = at_or_above(
-            matrix(scores), image, text, block, best_of=sets, every=every, decisive=decisive, parts=parts
-        )
-        table, asked = scores.tolist(), [*zip(image.tolist(), text.tolist(), strict=True)]
-        sets, every, decisive = sets.tolist(), every.tolist(), decisive.tolist()
-        for p, (i, t) in enumerate(asked):
-            own = table[i][t]
-            best = [max(table[i][other] for q, (query, other) in enumerate(asked) if query == i and sets[s][q]) == own
-                    for s in range(2) if sets[s][p]]  # fmt: skip
+            matrix(scores), image, text, block, asked_texts=Asked(texts_sets, texts_every),
+            asked_images=Asked(images_sets, images_every), decisive=decisive, parts=parts,
+        )  # fmt: skip
+        table, right = scores.tolist(), [*zip(image.tolist(), text.tolist(), strict=True)]
+        own = [table[i][t] for i, t in right]
+        texts_asked = asked(own, [i for i, _ in right], texts_sets.tolist(), texts_every.tolist())
+        images_asked = asked(own, [t for _, t in right], images_sets.tolist(), images_every.tolist())
+        for p, (i, t) in enumerate(right):
             row, column = table[i], [row[t] for row in table]
             in_row = [s for s, part in zip(row, of_texts, strict=True) if part == of_images[i]]
             in_column = [s for s, part in zip(column, of_images, strict=True) if part == of_texts[t]]
-            compared, inside = every[p] or any(best), decisive[p] and of_images[i] == of_texts[t]
-            assert found.texts[p] == (sum(s >= own for s in row) if compared else UNFOUND)
-            assert found.texts_inside[p] == (sum(s >= own for s in in_row) if compared and inside else UNFOUND)
-            assert found.equal_texts[p] == (row.count(own) - 1 if compared and decisive[p] else 0)
-            assert found.images[p] == sum(s >= own for s in column)
-            assert found.images_inside[p] == (sum(s >= own for s in in_column) if inside else 0)
-            assert found.equal_images[p] == (column.count(own) - 1 if decisive[p] else 0)
+            inside = decisive[p] and of_images[i] == of_texts[t]
+            assert found.texts[p] == (sum(s >= own[p] for s in row) if texts_asked[p] else UNFOUND)
+            assert found.texts_inside[p] == (sum(s >= own[p] for s in in_row) if texts_asked[p] and inside else UNFOUND)
+            assert found.equal_texts[p] == (row.count(own[p]) - 1 if texts_asked[p] and decisive[p] else 0)
+            assert found.images[p] == (sum(s >= own[p] for s in column) if images_asked[p] else UNFOUND)
+            expected = sum(s >= own[p] for s in in_column) if images_asked[p] and inside else UNFOUND
+            assert found.images_inside[p] == expected
+            assert found.equal_images[p] == (column.count(own[p]) - 1 if images_asked[p] and decisive[p] else 0)
+
+
+def asked(own, query, sets, every):
+    """Whether each pair is in ``every``, or has the highest score of its query in a set that holds it."""
+    best = [{q: max(o for o, r, inside in zip(own, query, members, strict=True) if inside and r == q)
+             for q, inside in zip(query, members, strict=True) if inside} for members in sets]  # fmt: skip
+    return [
+        always or any(members[p] and own[p] == top[query[p]] for members, top in zip(sets, best, strict=True))
+        for p, always in enumerate(every)
+    ]
+
+
+@pytest.mark.parametrize("block", [1, 7, 100])
+def test_no_more_is_counted_than_average_precision_at_r_needs(block):
+    left_out = 0
+    for seed in range(10):
+        images, texts = features(seed, 2)
+        scores = images @ texts.T
+        query, item = pairs(judged(seed, *scores.shape))
+        all_pairs, no_set = torch.ones(len(query), dtype=torch.bool), torch.zeros(0, len(query), dtype=torch.bool)
+        r = torch.bincount(query)[query]
+        whole = at_or_above(matrix(scores), query, item, block).texts
+        found = at_or_above(matrix(scores), query, item, block, asked_texts=Asked(no_set, all_pairs, r)).texts
+        measured, expected = (graded_scores(behind_their_equals(query, count), (1,)) for count in (found, whole))
+        assert measured == expected
+        first_beyond = torch.full((len(images),), UNFOUND).scatter_reduce(
+            0, query, torch.where(whole > r, whole, UNFOUND), "amin"
+        )
+        assert torch.equal(found, torch.where(whole <= first_beyond[query], whole, UNFOUND))
+        left_out += int((found == UNFOUND).sum())
+    assert left_out
 
 
 def test_one_right_item_a_query_gives_the_ranks_of_the_usual_recall():

@@ -1,5 +1,6 @@
 """COCO retrieval by all its judges at once: 5K, 1K in five folds with RSUM, CxC and ECCV Caption."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, TypedDict
@@ -24,7 +25,7 @@ from litotes.metrics.graded import (
 from litotes.metrics.ranked_lists import Listed, inside_parts, positive_ranks, ranked_lists
 from litotes.metrics.ranking import check_ks
 from litotes.metrics.similarity import COSINE
-from litotes.metrics.streaming import Parts, Scores, Streamed, at_or_above, behind_their_equals, tied_queries
+from litotes.metrics.streaming import Asked, Parts, Scores, Streamed, at_or_above, behind_their_equals, tied_queries
 
 WAYS = ("i2t", "t2i")
 _OTHER = {"i2t": "t2i", "t2i": "i2t"}
@@ -165,11 +166,10 @@ class _Counts:
         }
         keys = torch.cat([found for _, found in self.pairs.values()]).unique()
         self.keys = keys[keys >= 0]
-        original, cxc, eccv = (torch.isin(self.keys, self.pairs[judge, "i2t"][1]) for judge in _NAMES)
         folds = (judgements.fold_of_image, judgements.image_ids), (judgements.fold_of_caption, judgements.caption_ids)
         self.counts = at_or_above(
             scores, self.keys // self.n_texts, self.keys % self.n_texts,
-            best_of=torch.stack([original, cxc]), every=eccv, decisive=original,
+            asked_texts=self._asked("i2t"), asked_images=self._asked("t2i"), decisive=self._holds("original", "i2t"),
             parts=Parts(*(torch.tensor([fold[i] for i in ids]) for fold, ids in folds)),
         )  # fmt: skip
 
@@ -187,6 +187,18 @@ class _Counts:
         query, keys = self.pairs[judge, way]
         at = torch.searchsorted(self.keys, keys.clamp(min=0)).clamp(max=len(self.keys) - 1)
         return query, torch.where(keys >= 0, (part if inside else whole)[at], UNFOUND), equal[at]
+
+    def _holds(self, judge: str, way: str) -> Tensor:
+        return torch.isin(self.keys, self.pairs[judge, way][1])
+
+    def _asked(self, way: str) -> Asked:
+        """Of COCO and CxC the best right item of each query, of ECCV as many as are among its first R."""
+        query, keys = self.pairs["eccv", way]
+        there = keys >= 0
+        enough = torch.zeros(len(self.keys), dtype=torch.int64)
+        enough[torch.searchsorted(self.keys, keys[there])] = torch.bincount(query)[query[there]]
+        best_of = torch.stack([self._holds("original", way), self._holds("cxc", way)])
+        return Asked(best_of, self._holds("eccv", way), enough)
 
     def _pairs(self, way: str, relevant: Relevant) -> tuple[Tensor, Tensor]:
         """The number of the query among those asked, and one number a pair: the same for both ways, -1 for none."""
@@ -247,7 +259,7 @@ def _mean_of_folds(find: Find, judgements: CocoJudgements, way: str, ks: Sequenc
 
 def require_folds(judgements: CocoJudgements, ks: Sequence[int]) -> None:
     """Nothing where every K is a rank that each fold has; a UserError otherwise."""
-    smallest = min(len(judgements.images_of(judgements.fold(number))) for number in range(FOLDS))
+    smallest = min(Counter(judgements.fold_of_image.values()).values())
     check_ks(ks, smallest, len(judgements.fold(0)))
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from litotes.errors import UserError
 from litotes.metrics.checks import as_indices
 from litotes.metrics.graded import UNFOUND, check_depths
-from litotes.metrics.streaming import Scores, at_or_above, cosines, matrix, tied_queries
+from litotes.metrics.streaming import Asked, Scores, at_or_above, cosines, matrix, tied_queries
 
 
 class Ranks(NamedTuple):
@@ -80,7 +80,8 @@ def ranks_of(scores: Scores, image_of_text: Tensor | Sequence[int], block: int |
     """The ranks of ``ranks`` from scores in blocks, whatever they come from."""
     n_images, n_texts = scores.shape
     owners, texts = _owners(image_of_text, n_images, n_texts).cpu(), torch.arange(n_texts)
-    found = at_or_above(scores, owners, texts, block, best_of=torch.ones(1, n_texts, dtype=torch.bool))
+    one_set = Asked(torch.ones(1, n_texts, dtype=torch.bool), torch.zeros(n_texts, dtype=torch.bool))
+    found = at_or_above(scores, owners, texts, block, asked_texts=one_set)
     best = torch.full((n_images,), UNFOUND).scatter_reduce(0, owners, found.texts, "amin")
     own_equals = torch.bincount(owners[found.texts == best[owners]], minlength=n_images)
     return Ranks(

@@ -78,7 +78,7 @@ class AtOrAbove(NamedTuple):
     ``texts``: texts for the pair's image. ``images``: images for the pair's text. ``texts_inside`` and
     ``images_inside``: of these, those of the pair's own part (the same counts where there are no parts).
     ``equal_texts`` and ``equal_images``: how many others have the same score. What is not asked of a pair is
-    ``UNFOUND`` in ``texts`` and ``texts_inside``, 0 in the last three.
+    ``UNFOUND`` in the first four, 0 in the last two.
     """
 
     texts: Tensor
@@ -87,6 +87,20 @@ class AtOrAbove(NamedTuple):
     images_inside: Tensor
     equal_texts: Tensor
     equal_images: Tensor
+
+
+class Asked(NamedTuple):
+    """The pairs whose counts are asked for one way; with fewer of them the work is less.
+
+    ``best_of`` [sets, pairs]: sets of pairs of which each query needs its best alone, as recall does. ``every``
+    [pairs]: pairs that are needed whatever their place, or, with ``enough`` [pairs], as long as no more than so many
+    score at least as high: below a query's first pair of ``every`` with more than that none is needed, as AP@R asks.
+    ``enough`` saves work from images to texts only.
+    """
+
+    best_of: Bool[Tensor, "sets pairs"]
+    every: Bool[Tensor, " pairs"]
+    enough: Int[Tensor, " pairs"] | None = None
 
 
 class Parts(NamedTuple):
@@ -102,8 +116,8 @@ def at_or_above(
     text: Int[Tensor, " pairs"],
     block: int | None = None,
     *,
-    best_of: Bool[Tensor, "sets pairs"] | None = None,
-    every: Bool[Tensor, " pairs"] | None = None,
+    asked_texts: Asked | None = None,
+    asked_images: Asked | None = None,
     decisive: Bool[Tensor, " pairs"] | None = None,
     parts: Parts | None = None,
 ) -> AtOrAbove:
@@ -113,11 +127,10 @@ def at_or_above(
     images_p = #{ i : i equals image_p, or s[i, text_p] >= s[image_p, text_p] }
 
     ``image``, ``text`` [pairs]: numbers of the pairs, in any order, none twice or many times. ``block``: images
-    worked on at once; by default as many as make 2^24 scores. ``best_of`` [sets, pairs]: sets of pairs of which each
-    image needs no more than its best one, as recall does; with texts only that one is compared, and the pairs of
-    ``every`` [pairs]; by default there is no set, and ``every`` holds what is in none. ``decisive`` [pairs]: the
-    pairs of which equal scores, and with ``parts`` those inside, are counted too; by default all. ``parts``: a pair
-    counts inside where its image and text are of one part; it is fastest where the images of each part stand together.
+    worked on at once; by default as many as make 2^24 scores. ``asked_texts``, ``asked_images``: the pairs whose
+    texts (by image), and whose images (by text), are asked for; by default all. ``decisive`` [pairs]: the pairs of
+    which equal scores, and with ``parts`` those inside, are counted too; by default all. ``parts``: a pair counts
+    inside where its image and text are of one part; it is fastest where the images of each part stand together.
 
     Texts are compared inside the block that holds the image's row. A text's own score is computed by itself before
     any block; where the other images' scores differ from it by less than rounding the order is open anyhow, and
@@ -132,12 +145,16 @@ def at_or_above(
         )
     _require_numbers(image, n_images, "images")
     _require_numbers(text, n_texts, "texts")
-    own = _array(scores.of_pairs(image, text))
-    sets = np.zeros((0, len(image)), dtype=bool) if best_of is None else best_of.cpu().numpy()
-    asked = np.ones(len(image), dtype=bool) if decisive is None else decisive.cpu().numpy()
-    always = np.logical_not(sets.any(axis=0)) if every is None else every.cpu().numpy()
-    pairs = Pairs(image.cpu().numpy(), text.cpu().numpy(), own, asked, scores.place.cpu().numpy(), sets, always)
-    tally = Tally(pairs, n_texts, parts and (parts.images.cpu().numpy(), parts.texts.cpu().numpy()))
+    own, all_pairs = _array(scores.of_pairs(image, text)), torch.ones(len(image), dtype=torch.bool)
+    everything = Asked(torch.zeros(0, len(image), dtype=torch.bool), all_pairs)
+    by_image, by_text = asked_texts or everything, asked_images or everything
+    enough = torch.full((len(image),), n_texts) if by_image.enough is None else by_image.enough
+    given = (
+        decisive if decisive is not None else all_pairs, scores.place,
+        by_image.best_of, by_image.every, enough, by_text.best_of, by_text.every,
+    )  # fmt: skip
+    pairs = Pairs(_numpy(image), _numpy(text), own, *map(_numpy, given))
+    tally = Tally(pairs, n_texts, parts and (_numpy(parts.images), _numpy(parts.texts)))
     at_once = block or max(1, _NUMBERS_AT_ONCE // n_texts)
     for start in range(0, n_images, at_once):
         tally.add(start, _array(scores.rows(start, min(start + at_once, n_images))))
@@ -154,6 +171,10 @@ def tied_queries(query: Int[Tensor, " pairs"], count: Int[Tensor, " pairs"], equ
     decides = (count == best[query]) & (count < UNFOUND)
     own = torch.bincount(query[decides], minlength=len(best))
     return query[decides & (equal > own[query] - 1)].unique()
+
+
+def _numpy(numbers: Tensor) -> np.ndarray:
+    return numbers.cpu().numpy()
 
 
 def _array(scores: Tensor) -> np.ndarray:
