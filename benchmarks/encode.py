@@ -186,7 +186,7 @@ def picture_rows(size: Size, folder: Path, workers: int) -> Iterator[tuple[str, 
         matcher.workers = processes
         return matcher.encode_images(files, batch_size=size.batch)
 
-    started = f"{workers} processes, started in {seconds_to_start(workers):.1f} s"
+    started = f"{workers} processes (start {seconds_to_start(workers):.1f} s)"
     ways |= {"litotes, no process": lambda: litotes(0), f"litotes, {started}": lambda: litotes(workers)}
     yield from compared(f"{size.name}, {count} pictures", count, ways, 1.0)
 

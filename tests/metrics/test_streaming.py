@@ -192,6 +192,12 @@ def test_a_collapsed_model_finds_nothing():
     assert graded_scores(found, (1, 5, 10)) == ({1: 0.0, 5: 0.0, 10: 0.0}, 0.0, 0.0)
 
 
+def test_more_equal_images_are_counted_than_a_byte_holds():
+    same = torch.ones(600, 2)
+    found = at_or_above(matrix(same @ same[:3].T), torch.tensor([0, 599]), torch.tensor([2, 0]))
+    assert (found.images.tolist(), found.equal_images.tolist()) == ([600, 600], [599, 599])
+
+
 def test_what_is_not_in_the_gallery_is_not_found_but_counts():
     query, count = torch.tensor([0, 0, 0, 1]), torch.tensor([UNFOUND, 1, UNFOUND, 2])
     found = behind_their_equals(query, count)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_ROWS_AT_ONCE = 32  # their truth values stay in the cache, and can be added up in bytes
+_ROWS_AT_ONCE = 128  # truth values of up to 255 rows can be added up in bytes
 _NOT_ASKED = np.iinfo(np.int64).max
 
 
