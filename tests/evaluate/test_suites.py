@@ -230,6 +230,11 @@ def test_classes_of_one_name_tie_and_are_told():
     assert result["equal_names"] == {"missile": [0, 1]}
     assert result["acc1"] == pytest.approx(1 / 3)
     assert result["per_class"] == {"missile #0": 0.0, "missile #1": 0.0, "ice_cream": 1.0}
+    assert result["class_answers"] == {
+        "missile #0": {"n": 1, "right": 0, "instead": "missile #1", "times": 1},
+        "missile #1": {"n": 1, "right": 0, "instead": "missile #0", "times": 1},
+        "ice_cream": {"n": 1, "right": 1, "instead": None, "times": 0},
+    }
 
 
 def test_prompts_say_underscores_as_spaces_and_leave_other_braces_alone():

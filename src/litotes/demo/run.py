@@ -255,7 +255,7 @@ def _adapted(name: str, recipe: Recipe, data: Quadruplets) -> tuple[Matcher, dic
 
 
 def _plain(result: dict) -> dict[str, object]:
-    return {key: value for key, value in result.items() if key not in ("per_class", "wall_s")}
+    return {key: value for key, value in result.items() if key not in ("per_class", "class_answers", "wall_s")}
 
 
 def _results(models: dict, config: DemoConfig, clock: "_Clock") -> dict[str, object]:

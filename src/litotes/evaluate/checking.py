@@ -44,6 +44,15 @@ def _is_interval(value: Any) -> bool:  # noqa: ANN401 (whatever a file holds)
     return isinstance(value, list) and len(value) == 2 and all(map(_is_share, value)) and value[0] <= value[1]
 
 
+def _is_class(value: Any) -> bool:  # noqa: ANN401 (whatever a file holds)
+    """Whether a value tells what was answered to the pictures of a class; see ``Classification``."""
+    if not isinstance(value, dict) or not all(_is_count(value.get(key)) for key in ("n", "right", "times")):
+        return False
+    wrong = value["n"] - value["right"]
+    named = isinstance(value.get("instead"), str) if wrong else value.get("instead", "") is None
+    return value["n"] > 0 and named and (1 <= value["times"] <= wrong if wrong else not value["times"])
+
+
 _COUNT = _Form("a whole number from 0 on", _is_count)
 _SOME = _Form("a whole number from 1 on", lambda value: _is_count(value) and value > 0)
 _COUNTS = _Form(
@@ -71,6 +80,10 @@ _NAMED = _Form("an object of values by name", lambda value: isinstance(value, di
 _BY_WAY = _Form(
     "counts of the searches, i2t and t2i",
     lambda value: isinstance(value, dict) and value.keys() <= {"i2t", "t2i"} and all(map(_is_count, value.values())),
+)
+_BY_CLASS = _Form(
+    "by class its n, right, instead and times, no more right or instead than there are",
+    lambda value: isinstance(value, dict) and all(map(_is_class, value.values())),
 )
 _BY_K = _Form(
     "an object of shares by K, whole numbers from 1 on",
@@ -118,7 +131,7 @@ _MAY_LACK = "answers.pictures"
 _OF_SUITE: dict[str, _Form] = {
     "notes": _TEXTS, "captions_without_words": _COUNT, "repeated_rows": _COUNT, "equal_names": _NAMED,
     "equal_options": _COUNT, "unanswerable": _COUNT, "total_if_ties_go_to_first": _SHARE, "if_ties_won": _NAMED,
-    "if_ties_won.*": _SHARE_OR_NONE, "file": _TEXT,
+    "if_ties_won.*": _SHARE_OR_NONE, "file": _TEXT, "class_answers": _BY_CLASS,
 }  # fmt: skip
 """What else of a suite is read, where its first part is there."""
 _SEARCHES = ("zeroshot_retrieval", "judged_retrieval")

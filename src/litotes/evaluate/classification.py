@@ -1,5 +1,6 @@
 """Zero-shot classification with class names and prompt templates."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -41,10 +42,12 @@ class Classification(Suite):
     which underscores become spaces (in the prompt only). ``notes``: what must be known of the pictures.
 
     ``run`` gives ``acc1``, ``acc5`` (None under five classes), ``mean_per_class_recall``, ``per_class`` by class name
-    with an image (by ``name #index`` where names repeat), ``equal_names``: classes whose prompts are the same, which
-    tie with each other and cannot be told apart; ``notes``, those of the field, and where the prompts or the number of
-    classes make a figure mean less than it seems; ``templates``; and ``answers``, with two scores each: that of the
-    right class and of the best other one. Ties are misses.
+    with an image (by ``name #index`` where names repeat), ``class_answers`` by the same names: ``n`` pictures,
+    ``right`` ones, the class most often answered ``instead`` and how many ``times`` (None and 0 where all are right; of
+    several, the first in the order of classes); ``n_classes``, those that are asked for; ``equal_names``: classes whose
+    prompts are the same, which tie with each other and cannot be told apart; ``notes``, those of the field, and where
+    the prompts or the number of classes make a figure mean less than it seems; ``templates``; and ``answers``, with two
+    scores each: that of the right class and of the best other one. Ties are misses.
 
     Errors: lists of unequal length, labels out of range, an empty class name, a template without a place.
     """
@@ -95,16 +98,36 @@ class Classification(Suite):
         else:
             scores = self.scorer.scores(images, classes)
         recall = recall_of_classes(scores, self.labels)
+        answers = self._answers(scores)
         return {
             "acc1": accuracy_at(scores, self.labels, 1),
             "acc5": accuracy_at(scores, self.labels, _FIRST) if len(self.classnames) >= _FIRST else None,
             "mean_per_class_recall": mean_per_class_recall(scores, self.labels),
             "per_class": {self._key(label): share for label, share in recall.items()},
+            "class_answers": self._class_answers(answers),
+            "n_classes": len(self.classnames),
             "equal_names": self._equal_names(),
             "notes": [*self.notes, *self._odd_prompts()],
             "templates": list(self.templates),
-            "answers": self._answers(scores),
+            "answers": answers,
         }
+
+    def _class_answers(self, answers: Sequence[Answer]) -> dict[str, dict[str, Any]]:
+        """What was answered to the pictures of each class; see the class."""
+        chosen: dict[int, Counter[int]] = {label: Counter() for label in sorted(set(self.labels))}
+        for label, answer in zip(self.labels, answers, strict=True):
+            chosen[label][answer.given["chosen"]] += 1
+        told = {}
+        for label, counts in chosen.items():
+            others = ((-times, other) for other, times in counts.items() if other != label)
+            times, other = min(others, default=(0, label))
+            told[self._key(label)] = {
+                "n": counts.total(),
+                "right": counts[label],
+                "instead": self._key(other) if times else None,
+                "times": -times,
+            }
+        return told
 
     def _answers(self, scores: Tensor) -> list[Answer]:
         """Of the scores only that of the right class and of the best other one; all would be as many as the classes."""

@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from litotes.evaluate.against import Against
 from litotes.evaluate.charts import STROKES
+from litotes.evaluate.class_page import class_tables
 from litotes.evaluate.compare import Differences
 from litotes.evaluate.notes import notes_of_all
 from litotes.evaluate.results import write_json, write_text
@@ -88,6 +89,7 @@ def write_comparison_report(
         beside=beside,
         letters=list(zip(ascii_lowercase, dict.fromkeys(one.record["model"] for one in beside), strict=False)),
         uncertainty=uncertainties(records),
+        classes=class_tables(records),
     )  # fmt: skip
     told: dict[str, Any] = {}
     if adaptation:
