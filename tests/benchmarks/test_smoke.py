@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
         ("encode", {7: 10}),
         ("load_memory", {7: 3}),
         ("vacsr_uncertainty", {5: 46, 9: 4}),
+        ("vacsr_suspects", {7: 22}),
     ],
 )
 def test_a_benchmark_prints_its_tables(name, tables, capsys, monkeypatch):

@@ -76,6 +76,39 @@ def test_the_list_is_that_of_the_adapter_and_pictures(kind, suspects, models, pa
     assert "missing: the 3 pairs that the table lacks look most like belonging together, p from" in shown
 
 
+@pytest.mark.parametrize(("order", "said"), [("uncertainty", "of highest sigma"), ("both", "first by p and sigma")])
+def test_missing_pairs_can_be_listed_by_how_unsure_the_adapter_is_of_them(order, said, suspects, tmp_path, capsys):
+    assert suspects(most=20, output=tmp_path / "by_p.csv") == 0
+    assert suspects(most=3, missing_order=order, shortlist=20) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "missing: of at most 20 pairs that the table lacks and that look most like belonging" in shown
+    assert f"together, the 3 {said}" in shown
+    near = [row for row in read(tmp_path / "by_p.csv") if row["kind"] == "missing"]
+    found = [row for row in read(tmp_path / "list.csv") if row["kind"] == "missing"]
+    by_sigma = sorted(near, key=lambda row: -float(row["mean_std"]))
+    places = {row["rank"]: near.index(row) + by_sigma.index(row) for row in near}
+    expected = by_sigma if order == "uncertainty" else sorted(near, key=lambda row: places[row["rank"]])
+    assert [(row["filepath"], row["caption"]) for row in found] == [
+        (row["filepath"], row["caption"]) for row in expected[:3]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({"shortlist": 200}, "--shortlist 200 with --missing-order similarity"),
+     ({"missing_order": "both", "shortlist": 20}, "--shortlist 20 for a list of 100 pairs"),
+     ({"missing_order": "sigma"}, "sigma"),
+     ({"kind": "cosine", "missing_order": "uncertainty"}, "--missing-order uncertainty with an adapter that knows no")],
+)  # fmt: skip
+def test_an_order_that_says_nothing_is_refused_before_the_model_is_loaded(
+    options, told, suspects, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(pair_model, "load_backbone", None)
+    assert suspects(**options) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "list.csv").exists()
+
+
 def test_pictures_that_are_left_out_shift_no_row_and_a_copy_is_no_missing_pair(suspects, pairs, tmp_path, capsys):
     rows = [(row["filepath"], row["caption"]) for row in read(pairs)]
     shutil.copytree(pairs.parent, tmp_path / "own")

@@ -9,7 +9,17 @@ import torch
 
 from litotes.data.images import ArrayPictures
 from litotes.data.pairs import CaptionedPictures
-from litotes.evaluate.suspects import MISSING, WRONG, flat_note, labelled_logits, suspects, suspects_csv
+from litotes.errors import UserError
+from litotes.evaluate.suspect_order import missing_order, share_below
+from litotes.evaluate.suspects import (
+    MISSING,
+    WRONG,
+    MissingSearch,
+    flat_note,
+    labelled_logits,
+    suspects,
+    suspects_csv,
+)
 from litotes.metrics.calibrators import Scaling
 from litotes.models.pair_adapter import new_pair_model
 from litotes.models.pair_calibration import PairCalibration
@@ -118,8 +128,8 @@ def test_the_table_has_the_numbers_and_the_rows_as_the_user_counts_them(kind, da
     rows = list(csv.DictReader(io.StringIO(suspects_csv(found, data, places).decode(), newline="")))
     assert len(rows) == len(found)
     sigma = ["mean_std", "total_variance"] if kind == "variational" else []
-    told = ["kind", "rank", "filepath", "caption", "row_of_picture", "row_of_caption", "p", "logit"]
-    assert list(rows[0]) == told + sigma
+    told = ["kind", "rank", "filepath", "caption", "row_of_picture", "row_of_caption", "p", "logit", "p_percentile"]
+    assert list(rows[0]) == told + sigma + (["mean_std_percentile"] if sigma else [])
     for row, one in zip(rows, found, strict=True):
         assert (row["kind"], int(row["rank"])) == (one.kind, one.rank)
         assert row["filepath"] == NAMES[OWNERS[one.row_of_picture]]
@@ -131,6 +141,58 @@ def test_the_table_has_the_numbers_and_the_rows_as_the_user_counts_them(kind, da
         assert [float(row[name]) for name in sigma] == pytest.approx(
             [one.doubts[name] for name in ("sigma", "total_variance") if sigma], rel=1e-5
         )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_percentiles_are_counted_among_the_pairs_of_the_table(kind, data):
+    images, texts, scorer = features(4, 0), features(5, 1), PairScorer(model(kind))
+    logits = labelled_logits(data, images, texts, scorer).tolist()
+    rows = torch.tensor(data.contents()[data.owners]), torch.tensor([0, 1, 2, 3, 1, 4, 0])
+    sigma = scorer.doubts(images[rows[0]], texts[rows[1]]).get("sigma")
+    for one in suspects(data, images, texts, scorer, most=100):
+        assert one.p_percentile == pytest.approx(100 * sum(x < one.logit - 1e-6 for x in logits) / 7)
+        if kind == "variational":
+            lower = sum(x < one.doubts["sigma"] - 1e-9 for x in sigma.tolist())
+            assert one.sigma_percentile == pytest.approx(100 * lower / 7)
+        else:
+            assert one.sigma_percentile is None
+
+
+@pytest.mark.parametrize(("order", "shortlist"), [("uncertainty", 6), ("both", 6), ("uncertainty", 0), ("both", 100)])
+def test_missing_pairs_in_another_order_are_those_of_highest_logit_put_in_order(order, shortlist, data):
+    images, texts, pair_model = features(4, 0), features(5, 1), model("variational")
+    scorer, search = PairScorer(pair_model), MissingSearch(order, shortlist)
+    found = [one for one in suspects(data, images, texts, scorer, 3, missing=search) if one.kind == MISSING]
+    logits = one_by_one(pair_model, images, texts)
+    near = sorted(set(logits) - LABELLED, key=lambda pair: -logits[pair])[: max(3, shortlist)]
+    sigma = {(i, j): float(scorer.doubts(images[i : i + 1], texts[j : j + 1])["sigma"]) for i, j in near}
+    by_sigma = sorted(near, key=lambda pair: -sigma[pair])
+    places = {pair: near.index(pair) + by_sigma.index(pair) for pair in near}
+    expected = by_sigma if order == "uncertainty" else sorted(near, key=lambda pair: (places[pair], near.index(pair)))
+    assert [(one.row_of_picture, one.row_of_caption) for one in found] == [
+        ((0, 1, 3, 5)[i], (0, 1, 2, 3, 5)[j]) for i, j in expected[:3]
+    ]
+    assert [one.rank for one in found] == [1, 2, 3]
+    assert near[:3] != expected[:3]  # the fixture tells the orders apart
+
+
+@pytest.mark.parametrize("kind", ["deterministic", "cosine"])
+def test_a_model_without_sigma_has_no_order_by_it(kind, data):
+    scorer = PairScorer(model(kind))
+    with pytest.raises(UserError, match="--missing-order both with an adapter that knows no uncertainty but 1 - p"):
+        suspects(data, features(4, 0), features(5, 1), scorer, 3, missing=MissingSearch("both"))
+
+
+def test_orders_of_equal_numbers():
+    logits, sigma = torch.tensor([1.0, 2.0, 2.0, 1.0]), torch.tensor([3.0, 1.0, 2.0, 3.0])
+    assert missing_order(logits, sigma).tolist() == [2, 1, 0, 3]
+    assert missing_order(logits, sigma, "uncertainty").tolist() == [0, 3, 2, 1]
+    # Places by logit 2, 1, 0, 3 and by sigma 0, 3, 2, 1 add up to 2, 4, 2, 4: of equal sums the higher logit first.
+    assert missing_order(logits, sigma, "both").tolist() == [2, 0, 1, 3]
+    assert missing_order(torch.zeros(0), torch.zeros(0), "both").tolist() == []
+    assert share_below(torch.tensor([0.0, 1.0, 1.5, 9.0]), torch.tensor([2.0, 1.0, 1.0, 0.5])).tolist() == [
+        0, 0.25, 0.75, 1,
+    ]  # fmt: skip
 
 
 def test_a_calibrated_model_gives_the_probability_of_a_match_in_a_column_of_its_own(data):

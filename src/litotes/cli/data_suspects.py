@@ -19,6 +19,10 @@ class Settings:
     output: CSV file to write: the likely wrong pairs of the table, then the likely missing ones, most suspect first;
         paths and captions as the table has them, so that a spreadsheet has to be told that they are text
     most: how many of either kind are listed
+    missing_order: of the likely missing pairs: by "similarity", the highest p first; by "uncertainty", of the pairs of
+        highest p those with the highest sigma first; or by the sum of "both" ranks. The last two need an adapter with a
+        distribution, and found no more than the first (docs/methods.md, section 8)
+    shortlist: how many pairs of highest p are put in the order of --missing-order; by default twice --most
     overwrite: replace the file if it is there
     vocabulary: folder of tokenizer files, or bpe_simple_vocab_16e6.txt.gz, for a model that is a file; none by default
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says
@@ -41,6 +45,8 @@ class Settings:
     data: Path
     output: Path
     most: int = 100
+    missing_order: Literal["similarity", "uncertainty", "both"] = "similarity"
+    shortlist: int | None = None
     overwrite: bool = False
     vocabulary: Path | None = None
     activation: Literal["quick_gelu", "gelu"] | None = None
@@ -57,13 +63,34 @@ class Settings:
     cache: Path | None = None
 
     def __post_init__(self) -> None:
-        require_numbers(self, {"most": 1, "allow_missing": 0, "workers": 0})
-        if self.any_base and self.adapter is None:
-            raise UserError(
-                got="--any-base without --adapter",
-                expected="--adapter, since nothing else uses it",
-                do="add --adapter, or leave out --any-base",
-            )
+        require_numbers(self, {"most": 1, "shortlist": 1, "allow_missing": 0, "workers": 0})
+        for wrong, got, expected, do in (
+            (
+                self.any_base and self.adapter is None,
+                "--any-base without --adapter",
+                "--adapter, since nothing else uses it",
+                "add --adapter, or leave out --any-base",
+            ),
+            (
+                self.shortlist is not None and self.missing_order == "similarity",
+                f"--shortlist {self.shortlist} with --missing-order similarity",
+                "another order: by similarity the first pairs are the same, however many are looked at",
+                "add --missing-order, or leave out --shortlist",
+            ),
+            (
+                self.shortlist is not None and self.shortlist < self.most,
+                f"--shortlist {self.shortlist} for a list of {self.most} pairs",
+                "no fewer than are listed",
+                f"give --shortlist {self.most} or more, or a smaller --most",
+            ),
+        ):
+            if wrong:
+                raise UserError(got=got, expected=expected, do=do)
+
+    @property
+    def shortlisted(self) -> int:
+        """Pairs of highest p that are put in order, also where none were named."""
+        return self.shortlist or 2 * self.most
 
 
 def run(settings: Settings) -> None:

@@ -14,13 +14,16 @@ from litotes.evaluate.command import progress_bars, require_device
 from litotes.evaluate.suspects import (
     MISSING,
     WRONG,
+    MissingSearch,
     Suspect,
     flat_note,
     labelled_logits,
     list_notes,
+    require_sigma,
     suspects,
     suspects_csv,
 )
+from litotes.models.pair_adapter import read_pair_adapter
 from litotes.models.pair_calibration import load_calibration
 from litotes.models.pair_scores import PairScorer
 from litotes.places import require_file_place, require_folder_place, write_whole
@@ -30,12 +33,16 @@ _SAID = {
     WRONG: "of the table look least like belonging together",
     MISSING: "that the table lacks look most like belonging together",
 }
+_FIRST = {"uncertainty": "of highest sigma", "both": "first by p and sigma together"}
 
 
 def run_suspects(settings: Settings) -> None:
     """Everything is read and checked before the model is loaded; the list is written last, whole or not at all."""
     screen = Console()
     _require_places(settings)
+    if settings.missing_order != "similarity":
+        side = read_pair_adapter(settings.pair_adapter)
+        require_sigma(settings.missing_order, has_sigma=side.kind == "variational")
     screening = Screening(settings.broken_pictures, settings.allow_missing)
     read = partial(read_placed_pairs, settings.data, settings.images_root, screening, "data")
     pairs, matcher, model, side = load_pair_model(settings, read)
@@ -45,20 +52,28 @@ def run_suspects(settings: Settings) -> None:
         features = pair_features(matcher, data, cache=settings.cache)
         scorer = PairScorer(model, calibration=calibration)
         labelled = labelled_logits(data, features.images, features.texts, scorer)
+        missing = MissingSearch(settings.missing_order, settings.shortlisted)
         bar = partial(progress, "pairs")
-        found = suspects(data, features.images, features.texts, scorer, settings.most, bar, labelled)
+        found = suspects(data, features.images, features.texts, scorer, settings.most, bar, labelled, missing)
         flat = flat_note(labelled)
     write_whole(settings.output, suspects_csv(found, data, places))
     for kind in (WRONG, MISSING):
-        screen.print(_told(kind, [one for one in found if one.kind == kind]), highlight=False, soft_wrap=True)
+        told = _told(kind, [one for one in found if one.kind == kind], settings)
+        screen.print(told, highlight=False, soft_wrap=True)
     for note in (*([flat] if flat else []), *list_notes(found, data)):
         screen.print(f"note: {note}", highlight=False, soft_wrap=True, markup=False)
     screen.print(f"written to {settings.output}", highlight=False, soft_wrap=True, markup=False)
 
 
-def _told(kind: str, listed: Sequence[Suspect]) -> str:
+def _told(kind: str, listed: Sequence[Suspect], settings: Settings) -> str:
     if not listed:
         return f"{kind}: none, since the table has every caption beside every picture"
+    if kind == MISSING and settings.missing_order != "similarity":
+        ends = [end(one.p for one in listed) for end in (max, min)]
+        return (
+            f"{kind}: of at most {settings.shortlisted:,} pairs that the table lacks and that look most like belonging "
+            f"together, the {len(listed):,} {_FIRST[settings.missing_order]}, p from {ends[0]:.3g} to {ends[1]:.3g}"
+        )
     return f"{kind}: the {len(listed):,} pairs {_SAID[kind]}, p from {listed[0].p:.3g} to {listed[-1].p:.3g}"
 
 

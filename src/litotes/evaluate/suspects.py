@@ -3,8 +3,9 @@
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -12,7 +13,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from litotes.data.pairs import CaptionedPictures, Codes, KnownPairs, codes
+from litotes.errors import UserError
+from litotes.evaluate.suspect_order import MissingOrder, missing_order, share_below
 from litotes.models.pair_scores import SIGMA, TOTAL, PairScorer
+from litotes.models.variational import VariationalAdapter
 
 WRONG: Literal["wrong"] = "wrong"
 MISSING: Literal["missing"] = "missing"
@@ -20,6 +24,8 @@ MISSING: Literal["missing"] = "missing"
 _COLUMNS = {SIGMA: "mean_std", TOTAL: TOTAL}
 """What the columns of the uncertainties are called; 1 - p is in the column p."""
 _AT_ONCE = 4096
+_OWN = 1000
+"""Rows of the data, at even steps, that a sigma is compared with."""
 FLAT = 0.02
 """p hardly varies where nine in ten labelled pairs are closer together than this, and their logits than the next."""
 FLAT_LOGIT = 0.2
@@ -35,7 +41,8 @@ class Suspect:
     rank: from 1 on in its kind, the most suspect first. row_of_picture, row_of_caption: rows of the data, the same of a
     wrong pair; of a missing one the first that has the picture, by content, and the first that has the caption.
     p: sigmoid(logit), which is no calibrated probability; p_match: that of the scorer's calibration, None without one.
-    doubts: as of ``PairScorer.doubts``.
+    doubts: as of ``PairScorer.doubts``. p_percentile: how many in a hundred rows of the data have a lower logit;
+    sigma_percentile: of a thousand rows at even steps (all, where they are fewer) a lower sigma, None without one.
     """
 
     kind: Literal["wrong", "missing"]
@@ -45,12 +52,38 @@ class Suspect:
     logit: float
     p: float
     doubts: dict[str, float]
+    p_percentile: float
+    sigma_percentile: float | None = None
     p_match: float | None = None
+
+
+@dataclass(frozen=True)
+class MissingSearch:
+    """How pairs that the table lacks are picked and put in order.
+
+    order: of the list (``missing_order``). shortlist: so many pairs of highest logit are put in that order, at least as
+    many as are listed; it changes nothing for ``similarity``.
+    """
+
+    order: MissingOrder = "similarity"
+    shortlist: int = 0
+
+    def candidates(self, most: int) -> int:
+        """Pairs of highest logit that are needed for a list of ``most``."""
+        return most if self.order == "similarity" else max(most, self.shortlist)
+
+
+class _Own(NamedTuple):
+    """What the pairs of the table have: the logit of each, and sigma of some at even steps, None without one."""
+
+    logits: Tensor
+    sigma: Tensor | None
 
 
 def suspects(
     data: CaptionedPictures, images: Float[Tensor, "pictures d"], texts: Float[Tensor, "texts d"], scorer: PairScorer,
     most: int, progress: Callable[[int, int], None] = lambda done, total: None, labelled: Tensor | None = None,
+    missing: MissingSearch | None = None,
 ) -> list[Suspect]:  # fmt: skip
     """The ``most`` labelled pairs of lowest logit, one a row of the data, then the ``most`` other pairs of highest.
 
@@ -59,19 +92,36 @@ def suspects(
     picture of this content, so that a copy of a file is no missing pair.
 
     Which pairs are listed is decided by the logit, of equal ones by the table's order; within the list pairs of equal
-    logit stand by falling sigma, where the model has one. All pairs are scored, in blocks; see ``PairScorer.highest``
-    for the memory. progress: of that scoring. labelled: `labelled_logits`, where they are known already. Fewer than
-    ``most`` where there are no more.
+    logit stand by falling sigma, where the model has one. missing: another choice and order of the other pairs, for a
+    model that has a sigma. All pairs are scored, in blocks; see ``PairScorer.highest`` for the memory. progress: of
+    that scoring. labelled: `labelled_logits`, where they are known already. Fewer than ``most`` where there are no
+    more. Errors: ``require_sigma``.
     """
+    missing = missing or MissingSearch()
+    require_sigma(missing.order, has_sigma=isinstance(scorer.model, VariationalAdapter))
     picture, text = data.contents()[data.owners], codes(data.captions)
     known = KnownPairs(picture, text)
     labelled = labelled_logits(data, images, texts, scorer) if labelled is None else labelled
+    some = np.linspace(0, len(data) - 1, min(_OWN, len(data))).round().astype(np.int64)
+    own = _Own(labelled, scorer.doubts(images[picture[some]], texts[text[some]]).get(SIGMA))
     rows = torch.argsort(labelled, stable=True)[:most].numpy()
-    found = _ranked(WRONG, scorer, images[picture[rows]], texts[text[rows]], rows, rows)
-    highest = scorer.highest(images, texts, most, known.between, progress)
+    listed = _listed(WRONG, scorer, own, (images[picture[rows]], texts[text[rows]]), (rows, rows))
+    found = _ranked(listed, lambda logits, sigma: missing_order(-logits, sigma), most)
+    highest = scorer.highest(images, texts, missing.candidates(most), known.between, progress)
     first_of_picture, first_of_text = (np.unique(numbers, return_index=True)[1] for numbers in (picture, text))
     where = first_of_picture[highest.images.numpy()], first_of_text[highest.texts.numpy()]
-    return found + _ranked(MISSING, scorer, images[highest.images], texts[highest.texts], *where)
+    listed = _listed(MISSING, scorer, own, (images[highest.images], texts[highest.texts]), where)
+    return found + _ranked(listed, partial(missing_order, order=missing.order), most)
+
+
+def require_sigma(order: MissingOrder, *, has_sigma: bool) -> None:
+    """Refuse an order by sigma of a model that has none."""
+    if order != "similarity" and not has_sigma:
+        raise UserError(
+            got=f"--missing-order {order} with an adapter that knows no uncertainty but 1 - p",
+            expected="--missing-order similarity, or the variational adapter",
+            do="leave out --missing-order, or train an adapter with litotes train vacsr --method vacsr",
+        )
 
 
 def labelled_logits(
@@ -107,24 +157,31 @@ def flat_note(labelled: Float[Tensor, " rows"]) -> str | None:
 def suspects_csv(found: Sequence[Suspect], data: CaptionedPictures, places: Sequence[int]) -> bytes:
     """The list as a CSV table in UTF-8.
 
-    Columns: kind, rank, filepath (as the table has it), caption, row_of_picture, row_of_caption, p, logit, of a
-    calibrated model p_match, and of one with a distribution mean_std and total_variance. places: of each row of the
-    data its place in the table, from 0 on; the rows of the CSV count the captions of the table from 1 on, its title row
-    aside.
+    Columns: kind, rank, filepath (as the table has it), caption, row_of_picture, row_of_caption, p, logit,
+    p_percentile, of a calibrated model p_match, and of one with a distribution mean_std, total_variance and
+    mean_std_percentile. places: of each row of the data its place in the table, from 0 on; the rows of the CSV count
+    the captions of the table from 1 on, its title row aside.
     """
-    doubts = [name for name in _COLUMNS if found and name in found[0].doubts]
     file = io.StringIO(newline="")
     table = csv.writer(file, lineterminator="\n")
-    told = ("kind", "rank", "filepath", "caption", "row_of_picture", "row_of_caption", "p", "logit")
-    calibrated = ["p_match"] if found and found[0].p_match is not None else []
-    table.writerow([*told, *calibrated, *(_COLUMNS[name] for name in doubts)])
+    told = ("kind", "rank", "filepath", "caption", "row_of_picture", "row_of_caption")
+    table.writerow([*told, *(_numbers(found[0]) if found else ())])
     for one in found:
         name, caption = data.pictures.name(int(data.owners[one.row_of_picture])), data.captions[one.row_of_caption]
         rows = places[one.row_of_picture] + 1, places[one.row_of_caption] + 1
-        match = [f"{one.p_match:.6g}"] if calibrated else []
-        numbers = (f"{one.p:.6g}", f"{one.logit:.9g}", *match, *(f"{one.doubts[doubt]:.6g}" for doubt in doubts))
-        table.writerow([one.kind, one.rank, name, caption, *rows, *numbers])
+        table.writerow([one.kind, one.rank, name, caption, *rows, *_numbers(one).values()])
     return file.getvalue().encode()
+
+
+def _numbers(one: Suspect) -> dict[str, str]:
+    """The columns of numbers of a row, by name."""
+    said = {"p": f"{one.p:.6g}", "logit": f"{one.logit:.9g}", "p_percentile": f"{one.p_percentile:.4g}"}
+    if one.p_match is not None:
+        said["p_match"] = f"{one.p_match:.6g}"
+    said |= {column: f"{one.doubts[name]:.6g}" for name, column in _COLUMNS.items() if name in one.doubts}
+    if one.sigma_percentile is not None:
+        said["mean_std_percentile"] = f"{one.sigma_percentile:.4g}"
+    return said
 
 
 def list_notes(found: Sequence[Suspect], data: CaptionedPictures) -> list[str]:
@@ -154,22 +211,30 @@ def list_notes(found: Sequence[Suspect], data: CaptionedPictures) -> list[str]:
     return notes
 
 
-def _ranked(
-    kind: Literal["wrong", "missing"], scorer: PairScorer, images: Tensor, texts: Tensor,
-    row_of_picture: Codes, row_of_caption: Codes,
+def _listed(
+    kind: Literal["wrong", "missing"], scorer: PairScorer, own: _Own, features: tuple[Tensor, Tensor],
+    rows: tuple[Codes, Codes],
 ) -> list[Suspect]:  # fmt: skip
-    """The pairs (images_i, texts_i) as a list: the most suspect logit first, then the larger sigma, then by rows."""
-    if not len(images):
+    """All that is known of the pairs (images_i, texts_i), as they are given. rows: of their pictures and captions."""
+    if not len(rows[0]):
         return []
-    logits = scorer.paired(images, texts).double()
-    doubts = scorer.doubts(images, texts)
-    sigma = doubts.get(SIGMA, torch.zeros_like(logits))
+    logits = scorer.paired(*features).double()
+    doubts = scorer.doubts(*features)
     matches = scorer.calibration(logits).tolist() if scorer.calibration else [None] * len(logits)
-    keys = (row_of_caption, row_of_picture, -sigma.numpy(), (logits if kind == WRONG else -logits).numpy())
+    places = (100 * share_below(logits, own.logits)).tolist()
+    unsure = [None] * len(logits) if own.sigma is None else (100 * share_below(doubts[SIGMA], own.sigma)).tolist()
     return [
         Suspect(
-            kind, rank, int(row_of_picture[i]), int(row_of_caption[i]), float(logits[i]), float(logits[i].sigmoid()),
-            {name: float(values[i]) for name, values in doubts.items()}, matches[i],
+            kind, i + 1, int(rows[0][i]), int(rows[1][i]), float(logits[i]), float(logits[i].sigmoid()),
+            {name: float(values[i]) for name, values in doubts.items()}, places[i], unsure[i], matches[i],
         )
-        for rank, i in enumerate(np.lexsort(keys).tolist(), 1)
+        for i in range(len(logits))
     ]  # fmt: skip
+
+
+def _ranked(listed: Sequence[Suspect], order: Callable[[Tensor, Tensor], Tensor], most: int) -> list[Suspect]:
+    """The first ``most`` of the list in an order of logits and sigma, which is 0 of a model without one."""
+    logits = torch.tensor([one.logit for one in listed], dtype=torch.float64)
+    sigma = torch.tensor([one.doubts.get(SIGMA, 0.0) for one in listed], dtype=torch.float64)
+    places = order(logits, sigma).tolist()[:most]
+    return [replace(listed[place], rank=rank) for rank, place in enumerate(places, 1)]
