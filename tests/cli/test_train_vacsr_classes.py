@@ -104,7 +104,10 @@ def test_a_table_of_classes_is_the_same_data_as_the_folders(train, classes, tmp_
         ({"method": "infonce", "pairing": "all"}, "infonce with pairs of a picture and all captions"),
         ({"train_data": "classes.csv", "pairing": "all"}, "--pairing without classes"),
         ({"train_data": "classes.csv", "prompt": "{c}"}, "--prompt without classes"),
-        ({"train_data": "classes.csv", "classes": True, "classnames": "x.txt"}, "a table has the names of its classes"),
+        (
+            {"train_data": "classes.csv", "classes": True, "classnames": "x.txt"},
+            "a table of captions or names of classes says itself",
+        ),
         ({"train_data": "two.csv", "classes": True}, "pets/dog/1.png in row 2 ('dog') and in row 13 ('wolf')"),
         ({"train_data": "pets/dog"}, "without folders"),
         ({"train_data": "one.csv", "classes": True}, "every caption is right for every picture"),

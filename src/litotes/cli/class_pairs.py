@@ -21,7 +21,7 @@ def read_class_pairs(
     """The pictures of class folders, or of a table whose captions are classes, each with the prompt of its class.
 
     Pictures of one class have one caption, so that all of them are right for it. Errors: those of the readers; a
-    prompt without a place for the name; --classnames beside a table.
+    prompt without a place for the name.
     """
     if settings.prompt is not None and not any(place in settings.prompt for place in PLACES):
         raise UserError(
@@ -30,19 +30,13 @@ def read_class_pairs(
         )  # fmt: skip
     if path.is_dir():
         found = class_folders(path, settings.classnames)
-        classes = [found.classnames[label] for label in found.labels]
-        root, table = path, ClassTable(found.paths, classes, FOLDER_TEMPLATES)
-    elif settings.classnames:
-        raise UserError(
-            got=f"--classnames with {path}", expected="class folders; a table has the names of its classes in it",
-            do="leave it out",
-        )  # fmt: skip
+        root, table = path, ClassTable(found.paths, found.labels, found.classnames, FOLDER_TEMPLATES)
     else:
-        root, table = settings.images_root or path.absolute().parent, class_table(path)
+        root, table = settings.images_root or path.absolute().parent, class_table(path, settings.classnames)
     pictures = ImageFiles(table.paths, root, allow_missing=screening.allow_missing, table=path)
     left = screening.select(what, pictures, range(len(pictures)))
     prompt = settings.prompt or table.templates[0]
-    captions = tuple(fill(prompt, name) for name in left.of(table.classes))
+    captions = tuple(fill(prompt, table.classnames[label]) for label in left.of(table.labels))
     return CaptionedPictures(left.pictures, captions, np.array(left.image_of_row, dtype=np.int64))
 
 

@@ -1,15 +1,13 @@
 """Folders of class folders, and files of class names: ImageNet and its kin, or whoever's pictures."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from litotes.data.caption_folder import PICTURE_ENDINGS
+from litotes.data.label_list import WNID
 from litotes.data.tables import listed, read_json, read_lines
 from litotes.errors import UserError
-
-_WNID = re.compile(r"n\d{8}")
 
 
 class ClassFolders(NamedTuple):
@@ -42,10 +40,15 @@ def class_folders(root: Path, names: Path | None = None) -> ClassFolders:
     """
     folders = sorted((folder for folder in root.iterdir() if _visible(folder) and folder.is_dir()), key=_natural)
     if not folders:
+        flat = any(path.suffix.lower() in PICTURE_ENDINGS for path in root.iterdir())
         raise UserError(
-            got=f"{root} without folders", expected="one folder a class", do="name the folder above the class folders"
+            got=f"{root} without folders{', only files' if flat else ''}",
+            expected="one folder a class",
+            do=f'give a list "PICTURE LABEL", such as val.txt, as --classification, and --images-root {root}'
+            if flat
+            else "name the folder above the class folders",
         )
-    of_folder, classnames = _classes([folder.name for folder in folders], root, names)
+    of_folder, classnames = name_classes([folder.name for folder in folders], root, names, "class folders")
     paths: list[str] = []
     labels: list[int] = []
     left = [path.name for path in root.iterdir() if _visible(path) and not path.is_dir()]
@@ -98,7 +101,7 @@ def read_class_names(path: Path) -> list[tuple[str, str]]:
             do="fill or remove the line",
         )
     parts = [line.split(maxsplit=1) for line in lines]
-    if all(len(part) == 2 and _WNID.fullmatch(part[0]) for part in parts):
+    if all(len(part) == 2 and WNID.fullmatch(part[0]) for part in parts):
         return [(part[0], part[1]) for part in parts]
     if [part[0] for part in parts] == [str(i) for i in range(len(parts))] and all(len(part) == 2 for part in parts):
         return [("", part[1]) for part in parts]
@@ -122,40 +125,43 @@ def _of_json(path: Path) -> list[tuple[str, str]]:
     return [(pair[0], pair[1]) for pair in pairs]
 
 
-def _classes(folders: Sequence[str], root: Path, names: Path | None) -> tuple[list[int], list[str]]:
-    """The label of each folder, and the class names."""
+def name_classes(labels: Sequence[str], where: Path, names: Path | None, what: str) -> tuple[list[int], list[str]]:
+    """The place of each different label among the class names, and these; see ``class_folders``.
+
+    labels: of class folders, or those of a list of pictures in whatever order; where, what: where they stand and what
+    they are, for messages. Errors: those of names in ``class_folders``.
+    """
     if names is None:
-        if all(map(_WNID.fullmatch, folders)):
+        if all(map(WNID.fullmatch, labels)):
             raise UserError(
-                got=f"{root} with class folders named by WordNet ids ({listed(folders, 3)}), without names",
+                got=f"{where} with {what} named by WordNet ids ({listed(labels, 3)}), without names",
                 expected="names for the prompts, since no model knows what an id stands for",
                 do='give --classnames, a file with "n01440764 tench" in a line, or imagenet_class_index.json',
             )
-        return list(range(len(folders))), list(folders)
+        return list(range(len(labels))), list(labels)
     given = read_class_names(names)
-    if all(map(_is_number, folders)):
-        nameless = [folder for folder in folders if int(folder) >= len(given)]
-        _refuse_nameless(nameless, root, names, len(given))
-        return [int(folder) for folder in folders], [name for _, name in given]
+    if all(map(is_number, labels)):
+        _refuse_nameless([label for label in labels if int(label) >= len(given)], where, names, len(given), what)
+        return [int(label) for label in labels], [name for _, name in given]
     of_id = {identity: name for identity, name in given if identity}
     if of_id:
-        _refuse_nameless([folder for folder in folders if folder not in of_id], root, names, len(given))
-        return list(range(len(folders))), [of_id[folder] for folder in folders]
-    if len(given) != len(folders):
+        _refuse_nameless([label for label in labels if label not in of_id], where, names, len(given), what)
+        return list(range(len(labels))), [of_id[label] for label in labels]
+    if len(given) != len(labels):
         raise UserError(
-            got=f"{names} with {len(given)} names for {len(folders)} class folders in {root}",
-            expected="as many, in the order of the alphabet of the folders",
-            do="give names with their ids (n01440764 tench), or those of these folders alone",
+            got=f"{names} with {len(given)} names for {len(labels)} {what} in {where}",
+            expected=f"as many, in the order of the alphabet of the {what.removeprefix('class ')}",
+            do=f"give names with their ids (n01440764 tench), or those of these {what.removeprefix('class ')} alone",
         )
-    return list(range(len(folders))), [name for _, name in given]
+    return list(range(len(labels))), [name for _, name in given]
 
 
-def _refuse_nameless(folders: Sequence[str], root: Path, names: Path, count: int) -> None:
-    if folders:
+def _refuse_nameless(labels: Sequence[str], where: Path, names: Path, count: int, what: str) -> None:
+    if labels:
         raise UserError(
-            got=f"{root}: {len(folders)} class folders without a name: {listed(folders)}",
-            expected=f"every folder among the {count} classes of {names}",
-            do="complete the names, or name the folder above these classes",
+            got=f"{where}: {len(labels)} {what} without a name: {listed(labels)}",
+            expected=f"each among the {count} classes of {names}; numbers count from 0",
+            do="complete the names, or give the list or folder of these classes alone",
         )
 
 
@@ -163,10 +169,11 @@ def _visible(path: Path) -> bool:
     return not path.name.startswith(".")
 
 
-def _is_number(name: str) -> bool:
+def is_number(name: str) -> bool:
+    """Whether a folder's name or a label is a whole number from 0."""
     return name.isascii() and name.isdigit()
 
 
 def _natural(folder: Path) -> tuple[bool, int, str]:
-    number = _is_number(folder.name)
+    number = is_number(folder.name)
     return (not number, int(folder.name) if number else 0, folder.name)

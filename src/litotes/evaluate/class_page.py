@@ -40,7 +40,7 @@ class ClassRow:
 
 
 @dataclass(frozen=True)
-class ClassTable:
+class ByClass:
     """All classes of a suite: sentences about them, the worst ones, and the others, which a reader unfolds."""
 
     told: tuple[str, ...]
@@ -49,7 +49,7 @@ class ClassTable:
     folded: str
 
 
-def class_tables(records: Records) -> dict[str, ClassTable]:
+def class_tables(records: Records) -> dict[str, ByClass]:
     """By suite, a table of its classes, those that the last model knows least first, then as the first model does.
 
     Of equal ones those with more pictures stand first. Classes without a picture have no row and are counted in words.
@@ -64,7 +64,7 @@ def class_tables(records: Records) -> dict[str, ClassTable]:
     }
 
 
-def _table(results: Sequence[Record], labels: Sequence[str]) -> ClassTable:
+def _table(results: Sequence[Record], labels: Sequence[str]) -> ByClass:
     told = {label: result.get("class_answers") or {} for label, result in zip(labels, results, strict=True)}
     known = {label: by_class for label, by_class in told.items() if by_class}
     first, *others = known.values()
@@ -84,7 +84,7 @@ def _table(results: Sequence[Record], labels: Sequence[str]) -> ClassTable:
     cut = AT_ONCE if len(rows) > AT_ONCE + _FEW_MORE else len(rows)
     folded = f"The other {len(rows) - cut:,} of {len(rows):,} classes" if cut < len(rows) else ""
     sentences = [*_without(results, len(first)), *_moved(known, shared)]
-    return ClassTable(tuple(sentences), tuple(rows[:cut]), tuple(rows[cut:]), folded)
+    return ByClass(tuple(sentences), tuple(rows[:cut]), tuple(rows[cut:]), folded)
 
 
 def _share(told: Mapping[str, Any]) -> float:

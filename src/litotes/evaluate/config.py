@@ -51,10 +51,11 @@ class EvaluateConfig:
         set by all its judges (5K, 1K with RSUM, CxC, ECCV Caption), for which every picture must be there.
     coco_judgements: folder of their judgements, eccv_caption/data; by default that of the installed package
         (pip install 'litotes[coco]').
-    classification: a folder of class folders, one of CIFAR's binary version, or a table whose different captions
-        (filepath, caption) or names (filepath, classname) are the classes.
-    classnames: file of class names for class folders, one a line or "n01440764 tench" a line, or JSON; by default the
-        folders' own names.
+    classification: a folder of class folders, one of CIFAR's binary version, a table whose different captions
+        (filepath, caption) or names (filepath, classname) are the classes, or a list of pictures with a label each,
+        such as val.txt or LOC_val_solution.csv for ImageNet's flat folder (--images-root).
+    classnames: file of class names for class folders, or for labels that are WordNet ids or numbers from 0: one a line
+        or "n01440764 tench" a line, or JSON; by default the folders' own names.
     valse: VALSE's file of true and false texts, such as existence.json.
     sugarcrepe: a split of SugarCrepe or SugarCrepe++ in JSON, or a folder of splits, each reported and averaged.
     negrefcocog: NegRefCOCOg.json, two boxes of one picture for each phrase.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from litotes.data.caption_folder import read_caption_folder
 from litotes.data.cifar import is_cifar, read_cifar_test
 from litotes.data.images import ImageFiles, Pictures
+from litotes.data.label_list import WNID, LabelList, read_label_list
 from litotes.data.negbench import (
     KNOWN,
     ChoiceQuestions,
@@ -20,7 +21,7 @@ from litotes.data.rows import image_paths
 from litotes.data.screening import Screening
 from litotes.data.tables import CAPTION, filled, is_blank, listed, read_lines, read_table, title_of
 from litotes.errors import UserError, together
-from litotes.evaluate.class_folders import class_folders
+from litotes.evaluate.class_folders import class_folders, is_number, name_classes
 from litotes.evaluate.classification import PLACES, Classification
 from litotes.evaluate.coco import coco_suite
 from litotes.evaluate.config import EvaluateConfig
@@ -138,18 +139,17 @@ def negated_retrieval_suite(path: Path, config: EvaluateConfig, screening: Scree
 def classification_suite(path: Path, config: EvaluateConfig, screening: Screening) -> Classification:
     """Classification from a folder of class folders, CIFAR's binary version, or a table of the classes.
 
-    The captions of a table are asked as they stand, its class names (``CLASS``) and those of folders in CLIP's prompt.
+    The captions of a table are asked as they stand, its class names (``CLASS``), those of labels in a list and those of
+    folders in CLIP's prompt.
     A class all of whose pictures are left out stays one of the answers.
     """
     pictures: Pictures
+    labels: Sequence[int]
+    classnames: Sequence[str]
     notes: list[str] = []
-    if config.classnames and not (path.is_dir() and not is_cifar(path)):
-        raise UserError(
-            got=f"--classnames with {path}",
-            expected="class folders; a table and CIFAR have the names of their classes in them",
-            do="leave it out",
-        )
     if path.is_dir() and is_cifar(path):
+        if config.classnames:
+            raise _needless_names(path, "CIFAR has the names of its classes in it")
         pictures, labels, classnames = read_cifar_test(path)
         templates = _templates(config.templates, FOLDER_TEMPLATES)
     elif path.is_dir():
@@ -157,10 +157,8 @@ def classification_suite(path: Path, config: EvaluateConfig, screening: Screenin
         pictures = ImageFiles(names, path, allow_missing=config.allow_missing)
         templates = _templates(config.templates, FOLDER_TEMPLATES)
     else:
-        table = class_table(path)
-        classnames = list(dict.fromkeys(table.classes))
-        label = {name: i for i, name in enumerate(classnames)}
-        labels = [label[name] for name in table.classes]
+        table = class_table(path, config.classnames)
+        labels, classnames = table.labels, table.classnames
         pictures = _pictures(table.paths, path, config)
         templates = _templates(config.templates, table.templates)
     left = screening.select("classification", pictures, range(len(pictures)))
@@ -168,23 +166,51 @@ def classification_suite(path: Path, config: EvaluateConfig, screening: Screenin
 
 
 class ClassTable(NamedTuple):
-    """Path and class of each picture, and what its classes are usually asked in."""
+    """Path of each picture, the class of each by its place in ``classnames``, and what classes are usually asked in."""
 
     paths: Sequence[str]
-    classes: Sequence[str]
+    labels: Sequence[int]
+    classnames: Sequence[str]
     templates: tuple[str, ...]
 
 
-def class_table(path: Path) -> ClassTable:
+def class_table(path: Path, names: Path | None = None) -> ClassTable:
     """A table of pictures with their classes: captions, asked as they stand, or names of classes (``CLASS``).
 
-    Errors: those of tables; a picture in two rows.
+    Or pictures with labels, all of them WordNet ids or all of them numbers from 0, in such a column or in a list
+    (``data.label_list``): ``names``, a file of class names, says what they are, as for class folders.
+
+    Errors: those of tables, lists and names; a picture in two rows; names for classes that have their own; WordNet ids
+    without names.
     """
-    table = read_table(path)
-    names_only = title_of(table, *CAPTION) is None and title_of(table, *CLASS) is not None
-    classes, paths = filled(table, *(CLASS if names_only else CAPTION)), image_paths(table)
+    found = read_label_list(path)
+    named = found is not None
+    if found is None:
+        table = read_table(path)
+        named = title_of(table, *CAPTION) is None and title_of(table, *CLASS) is not None
+        cells = filled(table, *(CLASS if named else CAPTION))
+        found = LabelList(image_paths(table), cells)
+    paths, classes = found
     _refuse_two_classes(path, paths, classes)
-    return ClassTable(paths, classes, FOLDER_TEMPLATES if names_only else TABLE_TEMPLATES)
+    different = list(dict.fromkeys(classes))
+    if named and any(all(map(is_label, different)) for is_label in (is_number, WNID.fullmatch)):
+        different.sort(key=lambda label: (int(label) if is_number(label) else 0, label))
+        of_label, classnames = name_classes(different, path, names, "labels")
+    elif names is not None:
+        raise _needless_names(path, "a table of captions or names of classes says itself what they are called")
+    else:
+        of_label, classnames = list(range(len(different))), different
+    place = dict(zip(different, of_label, strict=True))
+    labels = [place[name] for name in classes]
+    return ClassTable(paths, labels, classnames, FOLDER_TEMPLATES if named else TABLE_TEMPLATES)
+
+
+def _needless_names(path: Path, why: str) -> UserError:
+    return UserError(
+        got=f"--classnames with {path}",
+        expected=f"class folders, or pictures whose labels are WordNet ids or numbers; {why}",
+        do="leave it out",
+    )
 
 
 def _pictures(paths: Sequence[str], table: Path, config: EvaluateConfig) -> ImageFiles:
