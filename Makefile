@@ -1,8 +1,9 @@
 # make demo   set up, then adapt the small CLIP that comes with the package and write a report
 # make test   set up, then check style, types and behaviour
-# make test-optional   set up, then run what `litotes export` writes in onnxruntime and in open_clip
+# make test-optional   set up, then run what `litotes export` writes in onnxruntime and in open_clip, and hold the
+#   calibrators against scikit-learn
 # All need Python 3.11 or newer with pip, and make their own virtual environment in .venv; the last one also a folder
-# .venv-optional with these two and what they need besides.
+# .venv-optional with these three and what they need besides.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -31,7 +32,7 @@ tests: $(VENV)/.dev
 optional: $(OPTIONAL)/.done
 
 test-optional: optional
-	PYTHONPATH=$(abspath $(OPTIONAL)):tests/optional $(BIN)/python -c "import conftest, onnx, onnxruntime, onnxscript, open_clip"
+	PYTHONPATH=$(abspath $(OPTIONAL)):tests/optional $(BIN)/python -c "import conftest, onnx, onnxruntime, onnxscript, open_clip, sklearn"
 	PYTHONPATH=$(abspath $(OPTIONAL)) OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 tests/optional
 
 $(VENV)/.demo: pyproject.toml constraints.txt
