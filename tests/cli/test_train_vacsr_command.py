@@ -121,6 +121,24 @@ def test_a_run_leaves_an_adapter_a_journal_and_a_report_that_agree(train, model,
         assert text in page
 
 
+def test_readings_of_scores_and_uncertainty_are_kept_with_the_adapter_and_do_not_change_its_weights(
+    train, model, tmp_path
+):
+    readings = {"decoded": "argmax", "uncertainty_spread": "total", "uncertainty_summary": "sum_variance"}
+    assert train("plain") == 0 and train("other", **readings) == 0
+    same(weights(tmp_path / "plain"), weights(tmp_path / "other"))
+    side = read_pair_adapter(tmp_path / "other" / "pair-adapter")
+    assert (side.config.decoded, side.config.spread, side.config.summary) == ("argmax", "total", "sum_variance")
+    ways = [figures(tmp_path / name)["selective"]["ways"]["t2i"] for name in ("plain", "other")]
+    assert ways[0] != ways[1]
+    matcher = load_matcher(model)
+    loaded, _ = load_pair_adapter(tmp_path / "other" / "pair-adapter", matcher)
+    held = load_data(settings_of(tmp_path / "other")).held
+    scores = PairScorer(loaded).scores(matcher.encode_images(held.pictures), matcher.encode_texts(held.captions))
+    hits = (scores >= scores.diagonal()).sum(dim=0) == 1
+    assert figures(tmp_path / "other")["retrieval"]["t2i"]["1"] == pytest.approx(float(hits.double().mean()))
+
+
 @pytest.mark.parametrize(
     ("method", "kind", "sums", "told"),
     [("vacsr", "variational", (500.0, 280.0), True), ("vacsr", "variational", (500.0, 500.0), False),
@@ -466,7 +484,16 @@ def test_an_index_for_the_whole_table_is_refused_with_the_way_out(train, tmp_pat
 def test_every_setting_of_adapter_and_loss_is_an_option_with_the_same_default_and_choices():
     hints = get_type_hints(Settings)
     for config, skipped, other in (
-        (AdapterConfig, {"features"}, {"temperature": "gumbel_temperature", "choice": "gumbel_choice"}),
+        (
+            AdapterConfig,
+            {"features"},
+            {
+                "temperature": "gumbel_temperature",
+                "choice": "gumbel_choice",
+                "spread": "uncertainty_spread",
+                "summary": "uncertainty_summary",
+            },
+        ),
         (VacsrConfig, set(), {}),
     ):
         kinds = get_type_hints(config)

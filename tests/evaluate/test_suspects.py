@@ -143,6 +143,15 @@ def test_the_table_has_the_numbers_and_the_rows_as_the_user_counts_them(kind, da
         )
 
 
+def test_the_columns_of_sigma_are_called_what_it_is(data):
+    config = AdapterConfig(features=6, hidden=8, latent=5, decoder_hidden=4, summary="sum_variance")
+    scorer = PairScorer(new_pair_model("variational", config, seed=3))
+    found = suspects(data, features(4, 0), features(5, 1), scorer, most=2)
+    rows = list(csv.DictReader(io.StringIO(suspects_csv(found, data, range(7), config.summary).decode())))
+    assert list(rows[0])[-3:] == ["sum_variance", "total_variance", "sum_variance_percentile"]
+    assert float(rows[0]["sum_variance"]) == pytest.approx(found[0].doubts["sigma"], rel=1e-5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_percentiles_are_counted_among_the_pairs_of_the_table(kind, data):
     images, texts, scorer = features(4, 0), features(5, 1), PairScorer(model(kind))

@@ -2,12 +2,15 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from litotes.errors import UserError
+from litotes.models.pair_scores import PairScorer
+from litotes.models.pair_stream import StreamedLogits
 from litotes.models.scorer import MergedMean, Ranked, VariationalScorer
-from litotes.models.variational import AdapterConfig, VariationalAdapter
+from litotes.models.variational import AdapterConfig, VariationalAdapter, uncertainty
 from reference import vacsr as loops
 
 LAYOUTS = [
@@ -35,9 +38,10 @@ def features(images=19, texts=23, d=8):
     return torch.randn(images, d, generator=generator), torch.randn(texts, d, generator=generator)
 
 
+@pytest.mark.parametrize("decoded", ["mixture_mean", "argmax", "mean_of_decoded"])
 @pytest.mark.parametrize("settings", LAYOUTS, ids=str)
-def test_the_merged_path_is_the_literal_one(settings):
-    made, (image, text) = adapter(**settings), features()
+def test_the_merged_path_is_the_literal_one(settings, decoded):
+    made, (image, text) = adapter(**settings, decoded=decoded), features()
     literal = VariationalScorer(made, path="literal").scores(image, text)
     merged = VariationalScorer(made).scores(image, text)
     assert literal.std() > 1e-3
@@ -45,6 +49,45 @@ def test_the_merged_path_is_the_literal_one(settings):
     exact = made.double()
     double = MergedMean(exact).logits(image.double(), text.double())
     torch.testing.assert_close(double, exact.logits(image.double(), text.double()), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("decoded", ["argmax", "mean_of_decoded"])
+@pytest.mark.parametrize("mixture", ["global", "per_pair"])
+def test_a16_the_configured_mean_is_the_one_that_every_path_decodes(decoded, mixture):
+    made, (image, text) = adapter(decoded=decoded, mixture=mixture), features()
+    with torch.no_grad():
+        for head in made.mean_heads:  # far apart, so that the decoder's ReLU parts the readings
+            head.weight.mul_(20)
+    expected = made.logits(image, text, decoded)
+    assert (expected - made.logits(image, text, "mixture_mean")).abs().max() > 1e-3
+    scorer = PairScorer(made)
+    every = image.repeat_interleave(len(text), 0), text.repeat(len(image), 1)
+    found = {
+        "plain": made.logits(image, text),
+        "all": scorer.scores(image, text),
+        "paired": scorer.paired(*every).view_as(expected),
+        "streamed": StreamedLogits(scorer, block=7).scores(image, text).rows(0, len(image)),
+        "one_minus_p": (1 - scorer.all_doubts(image, text)["one_minus_p"]).logit().float(),
+    }
+    for name, logits in found.items():
+        torch.testing.assert_close(logits, expected, rtol=0, atol=1e-5, msg=name)
+    best = scorer.highest(image, text, 3, lambda i, t: np.zeros((len(i), len(t)), dtype=bool))
+    torch.testing.assert_close(best.logits, expected.flatten().sort(descending=True).values[:3], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("spread", ["mixture", "argmax", "total"])
+@pytest.mark.parametrize("summary", ["mean_std", "mean_variance", "sum_variance"])
+def test_a17_sigma_is_the_number_that_is_configured(spread, summary):
+    made, (image, text) = adapter(spread=spread, summary=summary), features()
+    expected = uncertainty(made.distribution(image, text), spread, summary)
+    found = PairScorer(made).all_doubts(image, text)
+    torch.testing.assert_close(found["sigma"].float(), expected, rtol=1e-5, atol=0)
+    plain = PairScorer(adapter()).all_doubts(image, text)
+    assert (spread, summary) == ("mixture", "mean_std") or (plain["sigma"] - found["sigma"]).abs().max() > 1e-3
+    torch.testing.assert_close(found["total_variance"], plain["total_variance"])
+    if summary == "sum_variance":  # ranks as the mean does
+        mean = PairScorer(adapter(spread=spread, summary="mean_variance")).all_doubts(image, text)["sigma"]
+        torch.testing.assert_close(found["sigma"], made.config.latent_size * mean, rtol=1e-6, atol=0)
 
 
 def test_one_score_against_plain_loops():

@@ -18,7 +18,10 @@ RISE = 50
 """Steps of rising rate, if not said otherwise."""
 CLIP_NORM = 2.0
 """Largest norm of the gradient, as in PCME++, whose framework VACSR trains in."""
-_OWN = {"temperature": "gumbel_temperature", "choice": "gumbel_choice"}
+_OWN = {
+    "temperature": "gumbel_temperature", "choice": "gumbel_choice", "spread": "uncertainty_spread",
+    "summary": "uncertainty_summary",
+}  # fmt: skip
 """Fields of the adapter's settings that the command calls otherwise."""
 
 
@@ -93,7 +96,15 @@ def _refuse_without_effect(settings: Settings, kind: Kind) -> None:
         (kind == "cosine", adapter, "no adapter"),
         (
             kind == "deterministic",
-            ["mixture", "gumbel_choice", "gumbel_temperature", "log_var"],
+            [
+                "mixture",
+                "gumbel_choice",
+                "gumbel_temperature",
+                "log_var",
+                "decoded",
+                "uncertainty_spread",
+                "uncertainty_summary",
+            ],
             "an adapter without a distribution",
         ),
     )

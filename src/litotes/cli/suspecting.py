@@ -56,7 +56,7 @@ def run_suspects(settings: Settings) -> None:
         bar = partial(progress, "pairs")
         found = suspects(data, features.images, features.texts, scorer, settings.most, bar, labelled, missing)
         flat = flat_note(labelled)
-    write_whole(settings.output, suspects_csv(found, data, places))
+    write_whole(settings.output, suspects_csv(found, data, places, side.config.summary))
     for kind in (WRONG, MISSING):
         told = _told(kind, [one for one in found if one.kind == kind], settings)
         screen.print(told, highlight=False, soft_wrap=True)

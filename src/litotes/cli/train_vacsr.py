@@ -88,6 +88,11 @@ class Settings:
     gumbel_choice: of a component in training: one-hot, or a softmax
     gumbel_temperature: of that softmax
     log_var: what a head gives: log sigma^2, or a number whose sigmoid is sigma^2, or whose sigmoid is log sigma^2
+    decoded: mean that gives the logit: of the mixture, of its likeliest component ("argmax"), or the mean of the
+        logits of all components
+    uncertainty_spread: variance that sigma tells: of the mixture's components, of the likeliest one, or in "total",
+        with the spread between them
+    uncertainty_summary: one number of all dimensions: mean sigma, mean or sum of sigma^2
 
     The whole backbone, with --backbone full:
     dimension: of the features that the tokens are pooled into
@@ -197,6 +202,9 @@ class Settings:
     gumbel_choice: Literal["hard", "soft"] = "hard"
     gumbel_temperature: float = 1.0
     log_var: Literal["raw", "log_sigmoid", "sigmoid"] = "raw"
+    decoded: Literal["mixture_mean", "argmax", "mean_of_decoded"] = "mixture_mean"
+    uncertainty_spread: Literal["mixture", "argmax", "total"] = "mixture"
+    uncertainty_summary: Literal["mean_std", "mean_variance", "sum_variance"] = "mean_std"
     dimension: int = 1024
     preparation: Literal["pcmepp", "model"] = "pcmepp"
     text_rate: float = 0.1

@@ -16,13 +16,11 @@ from litotes.data.pairs import CaptionedPictures, Codes, KnownPairs, codes
 from litotes.errors import UserError
 from litotes.evaluate.suspect_order import MissingOrder, missing_order, share_below
 from litotes.models.pair_scores import SIGMA, TOTAL, PairScorer
-from litotes.models.variational import VariationalAdapter
+from litotes.models.variational import Summary, VariationalAdapter
 
 WRONG: Literal["wrong"] = "wrong"
 MISSING: Literal["missing"] = "missing"
 
-_COLUMNS = {SIGMA: "mean_std", TOTAL: TOTAL}
-"""What the columns of the uncertainties are called; 1 - p is in the column p."""
 _AT_ONCE = 4096
 _OWN = 1000
 """Rows of the data, at even steps, that a sigma is compared with."""
@@ -154,33 +152,36 @@ def flat_note(labelled: Float[Tensor, " rows"]) -> str | None:
     )
 
 
-def suspects_csv(found: Sequence[Suspect], data: CaptionedPictures, places: Sequence[int]) -> bytes:
+def suspects_csv(
+    found: Sequence[Suspect], data: CaptionedPictures, places: Sequence[int], summary: Summary = "mean_std"
+) -> bytes:
     """The list as a CSV table in UTF-8.
 
     Columns: kind, rank, filepath (as the table has it), caption, row_of_picture, row_of_caption, p, logit,
     p_percentile, of a calibrated model p_match, and of one with a distribution mean_std, total_variance and
     mean_std_percentile. places: of each row of the data its place in the table, from 0 on; the rows of the CSV count
-    the captions of the table from 1 on, its title row aside.
+    the captions of the table from 1 on, its title row aside. summary: what sigma is, and its columns are called.
     """
     file = io.StringIO(newline="")
     table = csv.writer(file, lineterminator="\n")
     told = ("kind", "rank", "filepath", "caption", "row_of_picture", "row_of_caption")
-    table.writerow([*told, *(_numbers(found[0]) if found else ())])
+    table.writerow([*told, *(_numbers(found[0], summary) if found else ())])
     for one in found:
         name, caption = data.pictures.name(int(data.owners[one.row_of_picture])), data.captions[one.row_of_caption]
         rows = places[one.row_of_picture] + 1, places[one.row_of_caption] + 1
-        table.writerow([one.kind, one.rank, name, caption, *rows, *_numbers(one).values()])
+        table.writerow([one.kind, one.rank, name, caption, *rows, *_numbers(one, summary).values()])
     return file.getvalue().encode()
 
 
-def _numbers(one: Suspect) -> dict[str, str]:
+def _numbers(one: Suspect, summary: str) -> dict[str, str]:
     """The columns of numbers of a row, by name."""
     said = {"p": f"{one.p:.6g}", "logit": f"{one.logit:.9g}", "p_percentile": f"{one.p_percentile:.4g}"}
     if one.p_match is not None:
         said["p_match"] = f"{one.p_match:.6g}"
-    said |= {column: f"{one.doubts[name]:.6g}" for name, column in _COLUMNS.items() if name in one.doubts}
+    columns = {SIGMA: summary, TOTAL: TOTAL}
+    said |= {column: f"{one.doubts[name]:.6g}" for name, column in columns.items() if name in one.doubts}
     if one.sigma_percentile is not None:
-        said["mean_std_percentile"] = f"{one.sigma_percentile:.4g}"
+        said[f"{summary}_percentile"] = f"{one.sigma_percentile:.4g}"
     return said
 
 

@@ -111,7 +111,8 @@ class PairScorer:
     def doubts(self, images: Float[Tensor, "n d"], texts: Float[Tensor, "n d"]) -> dict[str, Float[Tensor, " n"]]:
         """How unsure the model is of the pairs (images_i, texts_i), by name, higher is less sure; float64.
 
-        ``sigma``: mean_d sqrt(sum_k alpha_k exp(lv_kd)); ``total_variance``: mean_d of the variance of the mixture;
+        ``sigma``: mean_d sqrt(sum_k alpha_k exp(lv_kd)), or as the adapter's ``spread`` and ``summary`` say;
+        ``total_variance``: mean_d of the variance of the mixture;
         both are of the variational adapter alone; ``one_minus_p``: 1 - sigmoid(logit).
         """
         parts: dict[str, list[Tensor]] = {}
@@ -172,7 +173,11 @@ class PairScorer:
         found: dict[str, Tensor] = {}
         if isinstance(self.model, VariationalAdapter):
             pairs = self.model.distribution(image, text)
-            found |= {SIGMA: uncertainty(pairs), TOTAL: uncertainty(pairs, "total", "mean_variance")}
+            how = self.model.config
+            found |= {
+                SIGMA: uncertainty(pairs, how.spread, how.summary),
+                TOTAL: uncertainty(pairs, "total", "mean_variance"),
+            }
         return {**found, DOUBT: torch.sigmoid(-self.model.logits(image, text).cpu().double())}
 
     def _logits(self, images: Tensor, texts: Tensor) -> Tensor:

@@ -12,7 +12,13 @@ from litotes.errors import UserError
 from litotes.geometry.numerics import at_least_float32, full_precision, widen
 from litotes.metrics.cosine import cosine_rows
 from litotes.metrics.streaming import best as best_by_rows
-from litotes.models.variational import VariationalAdapter, require_features, similarity_vectors, uncertainty
+from litotes.models.variational import (
+    VariationalAdapter,
+    at_largest,
+    require_features,
+    similarity_vectors,
+    uncertainty,
+)
 from litotes.objectives.space import require_choice
 
 MeanPath = Literal["merged", "literal"]
@@ -62,7 +68,9 @@ class MergedMean:
     lies between them, so that the result is that of ``VariationalAdapter.logits`` to rounding, for d x hidden instead
     of 3 x d x hidden products a pair (K = 2). Folded in float64. With a trunk for each component the matrix has a part
     for each; with mixture weights of each pair, the K products ``W M_k`` stand below each other and are weighted after.
-    The matrix is a copy: an adapter that learns on has to be merged again.
+    The matrix is a copy: an adapter that learns on has to be merged again. Of the other readings of the mean
+    (``AdapterConfig.decoded``) the likeliest component has the weight 1; where each component is decoded by itself,
+    there is a matrix for each.
 
     Source: the algebra above; VACSR (arXiv 2605.30968) decodes the mean at inference.
     """
@@ -77,29 +85,54 @@ class MergedMean:
         self.trunks = adapter.trunks[:1] if shared else adapter.trunks[: config.components]
         self.rest = adapter.decoder[1:]
         self.mixture = adapter.mixture if isinstance(adapter.mixture, nn.Linear) else None
+        self.apart = config.decoded == "mean_of_decoded"
+        like = at_least_float32(first.weight)
         if not isinstance(adapter.mixture, nn.Linear):
             alpha = widen(adapter.mixture).softmax(-1)
-            weights = [share * weight for share, weight in zip(alpha, weights, strict=True)]
-            biases = [torch.stack([share * bias for share, bias in zip(alpha, biases, strict=True)]).sum(0)]
-            if shared:
-                weights = [torch.stack(weights).sum(0)]
-        like = at_least_float32(first.weight)
+            alpha = at_largest(alpha) if config.decoded == "argmax" else alpha
+            self.alpha = alpha.to(like)
+            if not self.apart:
+                weights = [share * weight for share, weight in zip(alpha, weights, strict=True)]
+                biases = [torch.stack([share * bias for share, bias in zip(alpha, biases, strict=True)]).sum(0)]
+                if shared:
+                    weights = [torch.stack(weights).sum(0)]
         # The parts side by side for trunks side by side; below each other where each pair weights them itself.
-        self.weight = torch.cat(weights, dim=0 if self.mixture is not None else 1).to(like)
+        self.parts = [weight.to(like) for weight in weights]
+        self.weight = torch.cat(self.parts, dim=0 if self.mixture is not None or (self.apart and shared) else 1)
         self.inner_bias = torch.cat(biases).to(like)
         self.bias = first.bias.to(like)
 
     def logits(self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"]) -> Float[Tensor, "bi bt"]:
-        """As `VariationalAdapter.logits`, the mixture mean decoded: float32 at least, also under autocast."""
+        """As `VariationalAdapter.logits`, by the configured mean: float32 at least, also under autocast."""
         with full_precision(image):
             vectors = similarity_vectors(image, text, self.config).to(next(self.trunks.parameters()).dtype)
             hidden = [trunk(vectors) for trunk in self.trunks]
-            units = functional.linear(at_least_float32(torch.cat(hidden, -1)), self.weight, self.inner_bias)
-            if self.mixture is not None:
-                share = at_least_float32(self.mixture(hidden[0])).softmax(-1)
-                units = (share.unsqueeze(-1) * units.unflatten(-1, (self.config.components, -1))).sum(-2)
-            decoded = self.rest((units + self.bias).to(vectors.dtype))
-            return at_least_float32(decoded.squeeze(-1))
+            if self.mixture is None and not self.apart:
+                units = functional.linear(at_least_float32(torch.cat(hidden, -1)), self.weight, self.inner_bias)
+                return self._decode(units, vectors.dtype)
+            share, units = self._weights(hidden[0]), self._of_components(hidden)
+            if self.apart:
+                return (share * self._decode(units, vectors.dtype)).sum(-1)
+            return self._decode((share.unsqueeze(-1) * units).sum(-2), vectors.dtype)
+
+    def _weights(self, hidden: Tensor) -> Tensor:
+        """The weights of the components, [K] or [bi, bt, K]."""
+        if self.mixture is None:
+            return self.alpha
+        share = at_least_float32(self.mixture(hidden)).softmax(-1)
+        return at_largest(share) if self.config.decoded == "argmax" else share
+
+    def _of_components(self, hidden: list[Tensor]) -> Tensor:
+        """The decoder's first units at the mean of each component, without its bias: [bi, bt, K, units]."""
+        wide, shape = [at_least_float32(part) for part in hidden], (self.config.components, -1)
+        if len(wide) == 1:
+            return functional.linear(wide[0], self.weight, self.inner_bias).unflatten(-1, shape)
+        biases = self.inner_bias.unflatten(0, shape)
+        each = zip(wide, self.parts, biases, strict=True)
+        return torch.stack([functional.linear(part, weight, bias) for part, weight, bias in each], -2)
+
+    def _decode(self, units: Tensor, dtype: torch.dtype) -> Tensor:
+        return at_least_float32(self.rest((units + self.bias).to(dtype)).squeeze(-1))
 
 
 class VariationalScorer:

@@ -56,6 +56,8 @@ class AdapterConfig:
     > 0, default 1.
     log_var: what a head's number h is: log sigma^2 (``raw``); its sigmoid is sigma^2, lv = log sigmoid(h)
     (``log_sigmoid``); its sigmoid is log sigma^2, lv = sigmoid(h) (``sigmoid``).
+    decoded: which mean gives the logit, as in `VariationalAdapter.logits`. spread, summary: which number tells how
+    unsure a pair is, as in `uncertainty`. None of the three counts in training.
     """
 
     features: int = 1024
@@ -72,6 +74,9 @@ class AdapterConfig:
     choice: Choice = "hard"
     temperature: float = 1.0
     log_var: LogVar = "raw"
+    decoded: Decoded = "mixture_mean"
+    spread: Spread = "mixture"
+    summary: Summary = "mean_std"
 
     def __post_init__(self) -> None:
         choices = {
@@ -81,6 +86,9 @@ class AdapterConfig:
             "mixture": Mixture,
             "choice": Choice,
             "log_var": LogVar,
+            "decoded": Decoded,
+            "spread": Spread,
+            "summary": Summary,
         }
         require_choices(self, choices)
         for name in ("features", "hidden", "latent", "components", "decoder_hidden", "bottleneck"):
@@ -180,14 +188,15 @@ class VariationalAdapter(nn.Module):
         return PairDistribution(mean, log_var, mixture.softmax(-1))
 
     def logits(
-        self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], decoded: Decoded = "mixture_mean"
+        self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], decoded: Decoded | None = None
     ) -> Float[Tensor, "bi bt"]:
         """The logit of each pair without a draw, higher is better; for ranking, in full precision also under autocast.
 
         decoded: ``mixture_mean``: the decoder at sum_k alpha_k mu_k; ``argmax``: at the mean of the likeliest
-        component; ``mean_of_decoded``: sum_k alpha_k of the decoder at mu_k. Rank by it, not by its sigmoid, which ties
-        where it saturates.
+        component; ``mean_of_decoded``: sum_k alpha_k of the decoder at mu_k; by default as configured. Rank by it, not
+        by its sigmoid, which ties where it saturates.
         """
+        decoded = decoded or self.config.decoded
         require_choice("decoded", decoded, get_args(Decoded))
         with full_precision(image):
             hidden = self._hidden(image, text)
@@ -195,7 +204,7 @@ class VariationalAdapter(nn.Module):
             if decoded == "mean_of_decoded":
                 return (weights * self.decode(mean)).sum(-1)
             if decoded == "argmax":
-                weights = _at_largest(weights)
+                weights = at_largest(weights)
             return self.decode((weights.unsqueeze(-1) * mean).sum(-2))
 
     def decode(self, draw: Float[Tensor, "*pairs d"]) -> Float[Tensor, "*pairs"]:
@@ -293,7 +302,7 @@ def gumbel_choice(
     if choice == "soft":
         return soft
     # The bracket is exactly 0, so that the rows stay exactly one-hot.
-    return _at_largest(soft) + (soft - soft.detach())
+    return at_largest(soft) + (soft - soft.detach())
 
 
 def mix(
@@ -330,7 +339,7 @@ def uncertainty(
     require_choice("summary", summary, get_args(Summary))
     mean, log_var, weights = pairs
     if spread == "argmax":
-        weights = _at_largest(weights)
+        weights = at_largest(weights)
     share = weights.unsqueeze(-1)
     variance = (share * log_var.exp()).sum(-2)
     if spread == "total":
@@ -372,7 +381,7 @@ def _through_trunk(trunk: nn.Module, image: Tensor, text: Tensor) -> Tensor:
     return hidden
 
 
-def _at_largest(weights: Tensor) -> Tensor:
+def at_largest(weights: Tensor) -> Tensor:
     """One at the largest of the last axis, the first among equals, 0 elsewhere."""
     return one_hot(weights.argmax(-1), weights.shape[-1]).to(weights)
 
