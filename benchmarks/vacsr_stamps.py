@@ -156,7 +156,8 @@ def _title(name: str, scale: Scale, rate: float) -> str:
 
 
 def _with(rival: Rival, width: int, scale: Scale, rate: float) -> Rival:
-    adapter = replace(rival.method.adapter, features=width, input_scale=scale)
+    """With half of the demo's latent numbers, as the figures of docs/reproduction.md have it."""
+    adapter = replace(rival.method.adapter, features=width, latent=16, input_scale=scale)
     return replace(rival, method=replace(rival.method, adapter=adapter), lr=rate)
 
 
