@@ -54,6 +54,45 @@ def test_what_cannot_be_told_writes_nothing(options, message, result, tmp_path, 
     assert [file.name for file in tmp_path.iterdir()] == ["own.json"] and result.read_text() == before
 
 
+def other_questions(path, **suites):
+    """A result like that of ``result``, of another model, in some of whose suites other questions were asked."""
+    told = record("y", 0.6)
+    for name, changes in suites.items():
+        told["suites"][name] |= {"split_sha256": "e" * 64, **changes}
+    path.write_text(json.dumps(told))
+    return path
+
+
+def test_what_can_be_compared_is_shown_and_what_cannot_is_told_with_the_reason(result, tmp_path, capsys):
+    other = other_questions(tmp_path / "other.json", retrieval_neg={"n_images": 4000})
+    assert litotes("report", results=[result, other], output=tmp_path / "page.html") == 0
+    why = (
+        "retrieval_neg: other was asked other questions than own: base (4,000 pictures where own: base has 5,000), so "
+        "that its figures are left out here."
+    )
+    assert why in " ".join(capsys.readouterr().out.split()) and why in (tmp_path / "page.html").read_text()
+    told = json.loads((tmp_path / "page.json").read_text())
+    assert [note for note in told["notes"] if note.startswith(why)]
+    assert {label: list(one["suites"]) for label, one in told["models"].items()} == {
+        "own: base": ["mcq", "retrieval_neg"], "own": ["mcq", "retrieval_neg"], "other": ["mcq"],
+    }  # fmt: skip
+    assert litotes("report", results=tmp_path / "page.json", output=tmp_path / "again.html") == 0
+
+
+def test_a_model_of_which_nothing_can_be_compared_is_told_and_two_of_nothing_are_refused(result, tmp_path, capsys):
+    other = other_questions(tmp_path / "other.json", retrieval_neg={}, mcq={})
+    assert litotes("report", results=[result, other], output=tmp_path / "page.html") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "mcq: other was asked other questions than own: base (as many, but others by their hash)" in shown
+    assert "note: other is not shown: nothing that it was asked can be compared." in shown
+    assert list(json.loads((tmp_path / "page.json").read_text())["models"]) == ["own: base", "own"]
+    alone = tmp_path / "alone.json"
+    alone.write_text(json.dumps(record("x", 0.5)))
+    assert litotes("report", results=[alone, other], output=tmp_path / "none.html") == 2
+    assert "suite mcq with other questions for other than for alone" in capsys.readouterr().err
+    assert not (tmp_path / "none.html").exists()
+
+
 def test_published_rows_are_listed_by_the_names_that_report_takes(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "150")
     assert main(["report", "published"]) == 0
@@ -81,15 +120,6 @@ def test_the_same_base_twice_and_other_depths_are_told_on_screen_and_page(tmp_pa
         "two was searched with K = 1 and one: base with K = 1, 5, 10, so that their rSum are sums of other recalls",
     ):
         assert f"{told}" in shown and told in page
-
-
-def test_models_of_other_questions_are_not_put_side_by_side(result, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    other = record("y", 0.3)
-    other["suites"]["mcq"]["split_sha256"] = "0" * 64
-    (tmp_path / "other.json").write_text(json.dumps(other))
-    assert main(["report", "--results", "own.json", "--results", "other.json"]) == 2
-    assert "the same questions" in capsys.readouterr().err
 
 
 def test_a_report_loads_no_model_library(result, tmp_path):

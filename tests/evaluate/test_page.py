@@ -169,6 +169,18 @@ def test_answers_that_were_edited_along_with_their_hash_are_told(old, new, told,
     assert told in " ".join(found["notes"])
 
 
+def test_answers_to_other_questions_in_one_suite_leave_the_others_compared(results, capsys):
+    path = results / "second.json"
+    told = json.loads(path.read_text())
+    told["suites"]["valse"]["split_sha256"] = "e" * 64
+    write_json(path, told)
+    page, found = report(results)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "valse: second was asked other questions than first (as many, but others by their hash)" in shown
+    assert "cannot be taken" not in shown and "not compared" not in shown
+    assert set(found["differences"]["second"]) == {"mcq", "retrieval"} and "valse: second was asked" in page
+
+
 def test_an_edited_result_is_not_compared_by_answers_that_say_otherwise(results):
     record = json.loads((results / "second.json").read_text())
     record["suites"]["mcq"]["total"] = 0.9

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ def run(settings: Settings) -> None:
     from litotes.evaluate.pages import singles
     from litotes.evaluate.reading import read_results
     from litotes.evaluate.report import write_comparison_report
-    from litotes.evaluate.sections import other_depths, require_same_questions
+    from litotes.evaluate.sections import comparable, other_depths
     from litotes.evaluate.table import deviations_table, figures_table
     from litotes.places import require_file_place
 
@@ -51,11 +50,18 @@ def run(settings: Settings) -> None:
     for place in (page, told):
         require_file_place(place)
     found, doubles = read_results(settings.results)
-    records: dict[str, Any] = {label: result.record for label, result in found.items()}
-    require_same_questions(records)
+    records, lost = comparable({label: result.record for label, result in found.items()})
+    found = {label: found[label]._replace(record=dict(record)) for label, record in records.items()}
     kept = kept_answers(found)
     beside = against(records, settings.published)
-    notes = [*doubles, *other_depths(records), *notes_of_all(records), *kept.notes, *([ELSEWHERE] if beside else [])]
+    notes = [
+        *doubles,
+        *lost,
+        *other_depths(records),
+        *notes_of_all(records),
+        *kept.notes,
+        *([ELSEWHERE] if beside else []),
+    ]
     screen, shown = Console(), singles(records, kept, beside)
     screen.print(figures_table(records, settings.title, kept.compared))
     for one in beside:

@@ -38,10 +38,12 @@ def kept_answers(found: Mapping[str, Found]) -> Kept:
             kept.notes.append(f"{label} has no answers to single questions, which litotes evaluate keeps.")
             continue
         try:
-            kept.answers[label] = read_answers(folder, told, told["model"])
+            said = read_answers(folder, told, told["model"])
         except UserError as error:
             kept.notes.append(f"The answers of {label} cannot be taken: {error.got}.")
             continue
+        # of a suite that is not in the record nothing is shown
+        kept.answers[label] = {name: answers for name, answers in said.items() if name in record["suites"]}
         odd = [name for name, said in kept.answers[label].items() if not _is_of_suite(said, record["suites"].get(name))]
         for name in odd:
             del kept.answers[label][name]

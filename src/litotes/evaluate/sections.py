@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from litotes.data.negbench import recognise
-from litotes.data.screening import rows_left_out
+from litotes.data.screening import headline, rows_left_out
 from litotes.errors import UserError
 from litotes.evaluate.compare import Difference, Differences, is_beyond_chance
 from litotes.evaluate.layouts import LAYOUTS
@@ -108,6 +109,57 @@ def other_depths(records: Records) -> list[str]:
                 "sums of other recalls and are not compared."
             )
     return told
+
+
+class Comparable(NamedTuple):
+    """What of several results can stand side by side, and in sentences what cannot, and why."""
+
+    records: dict[str, Record]
+    notes: list[str]
+
+
+def comparable(records: Records) -> Comparable:
+    """The records without the results of suites that were asked other questions than the first model that has them.
+
+    A model of which nothing is left is left out. Errors: those of ``require_same_questions``, where after that no suite
+    is there for two models.
+    """
+    first: dict[str, tuple[str, Record]] = {}
+    kept: dict[str, Record] = {}
+    notes: list[str] = []
+    for label, record in records.items():
+        left = {}
+        for name, result in record["suites"].items():
+            known, other = first.setdefault(name, (label, record))
+            if result["split_sha256"] == other["suites"][name]["split_sha256"]:
+                left[name] = result
+            else:
+                why = _how_questions_differ(name, record, other, known)
+                notes.append(
+                    f"{name}: {label} was asked other questions than {known} ({why}), so that its figures are left out "
+                    "here. They can be compared once both were evaluated on the same files."
+                )
+        if left:
+            kept[label] = {**record, "suites": left}
+        else:
+            notes.append(f"{label} is not shown: nothing that it was asked can be compared.")
+    if notes and not any(sum(name in record["suites"] for record in kept.values()) > 1 for name in first):
+        require_same_questions(records)
+    return Comparable(kept, notes)
+
+
+def _how_questions_differ(name: str, record: Record, other: Record, known: str) -> str:
+    """In what the questions of a suite can be seen to differ from those of another record."""
+    own, theirs = (one["suites"][name] for one in (record, other))
+    counts = [
+        f"{own[key]:,} {what} where {known} has {theirs[key]:,}"
+        for key, what in (("n_images", "pictures"), ("n_texts", "texts"))
+        if isinstance(own.get(key), int) and isinstance(theirs.get(key), int) and own[key] != theirs[key]
+    ]
+    here, there = (headline(one) or "with all pictures" for one in (record, other))
+    skipped = [f"measured {here}, {known} {there}"] if here != there else []
+    prompts = ["other prompts"] if own.get("templates") != theirs.get("templates") else []
+    return "; ".join([*counts, *skipped, *prompts]) or "as many, but others by their hash"
 
 
 def require_same_questions(records: Records) -> None:
