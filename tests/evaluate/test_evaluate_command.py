@@ -518,7 +518,7 @@ def test_a_caption_over_the_context_is_counted(model, data, tmp_path):
     config = EvaluateConfig(model=model, choice=path, images_root=data / "pictures", output=tmp_path / "r.json")
     evaluate_command(config, Console(file=text, width=110))
     assert json.loads((tmp_path / "r.json").read_text())["captions_truncated"] == 1
-    assert "1 captions were cut to 16 tokens" in text.getvalue()
+    assert "1 caption was cut to 16 tokens" in text.getvalue()
     with pytest.raises(UserError, match="tokens"):
         run(EvaluateConfig(model=model, choice=path, images_root=data / "pictures", truncation="refuse"))
 

@@ -45,6 +45,22 @@ def rewordings():
     return Rewordings("sugarcrepe_pp", pictures(1), [0, 0, 0], captions, second, false, groups)
 
 
+def test_rows_that_stand_twice_in_a_group_are_counted():
+    """In splits each is asked once more; where groups overlap or ask all again, the file's rows are counted once."""
+    same = {"image_of_item": [0, 0, 1, 0], "captions": ["up", "up", "up", "up"], "foils": ["far", "far", "far", "both"]}
+    assert foils(**same, groups={"swap_att": range(4)}).run(ENCODER)["repeated_rows"] == 1
+    assert foils(**same, groups={"swap_att": [0, 2], "swap_obj": [1, 3]}).run(ENCODER)["repeated_rows"] == 0
+    twice = {key: [*values, *values] for key, values in same.items()}
+    groups = {"as_published": range(4), "commas_removed_from_both": range(4, 8)}
+    assert foils(**twice, groups=groups, averaged=False).run(ENCODER)["repeated_rows"] == 1
+    assert foils(**twice, groups=groups).run(ENCODER)["repeated_rows"] == 2
+    again = Rewordings("pp", pictures(1), [0, 0, 0], ["up"] * 3, ["near", "both", "near"], ["far"] * 3, {"a": range(3)})
+    assert again.run(ENCODER)["repeated_rows"] == 1
+    boxes = Boxes("negrefcocog", pictures(2), ["up"])
+    assert boxes.run(ENCODER)["repeated_rows"] == 0
+    assert foils().run(ENCODER)["repeated_rows"] == 0
+
+
 def test_each_group_is_counted_with_its_ties_and_averages_are_named():
     result = foils().run(ENCODER)
     assert result["accuracy"] == {"swap_att": 1, "swap_obj": pytest.approx(1 / 3)}

@@ -185,7 +185,7 @@ def test_rows_that_stand_twice_are_counted_and_told():
     results = run_suites(encoder, [retrieval, MultipleChoice("mcq", pictures(3), images, options, right, types)])
     assert [results[name]["repeated_rows"] for name in ("retrieval", "mcq")] == [1, 1]
     notes = notes_of_all({"value": {"suites": results}})
-    assert {f"{name}: 1 rows repeat an earlier one; each counts" for name in results} <= set(notes)
+    assert {f"{name}: 1 row repeats an earlier one; each counts" for name in results} <= set(notes)
 
 
 def test_prompts_and_numbers_of_classes_that_mislead_are_told():

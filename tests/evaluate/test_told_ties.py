@@ -22,7 +22,7 @@ def test_searches_that_a_tie_decides_are_counted():
     )
     suite = Retrieval("retrieval", pictures(3), captions, [0, 1, 1, 2], (1,))
     assert suite.run(encoder)["ties"] == {"i2t": 1, "t2i": 0}
-    told = "retrieval: in 1 searches for a picture's captions the best right item ties with a wrong one, and is put"
+    told = "retrieval: in 1 search for a picture's captions the best right item ties with a wrong one, and is put"
     assert [note for note in notes(encoder, suite) if note.startswith("retrieval")] == [f"{told} behind it"]
     assert suite.run(constant_encoder())["ties"] == {"i2t": 3, "t2i": 4}
 

@@ -17,6 +17,7 @@ from litotes.evaluate.suite import (
     Result,
     Suite,
     base_name,
+    count_repeated,
     require_in_range,
     require_parallel,
     sha256_of_rows,
@@ -37,8 +38,9 @@ class Foils(Suite):
     ``image_of_item`` [n]: index into ``pictures``. ``captions``, ``foils`` [n]: the true and the false text.
     ``groups``: by name, the items that are counted together; they may overlap. ``averaged``: whether the groups are
     splits of one benchmark, whose averages mean something. ``source``: whose file it is, where that is known. ``run``
-    gives ``benchmark``, the name, what ``source`` tells, the keys of ``counted`` and ``answers``. Guessing gives 0.5,
-    a constant 0.
+    gives ``benchmark``, the name, what ``source`` tells, the keys of ``counted``, ``repeated_rows`` (items that say
+    what an earlier one of their group says, word for word; each counts) and ``answers``. Guessing gives 0.5, a
+    constant 0.
 
     Errors: lists of unequal length, an item or picture out of range, no group.
     """
@@ -73,6 +75,7 @@ class Foils(Suite):
             "benchmark": self.name,
             **told_of(self.source),
             **counted(above, below, self.groups, averaged=self.averaged),
+            "repeated_rows": _repeated(self.pictures, self.image_of_item, texts, self.groups, self.averaged),
             "answers": _answers(above, below, _asked(self.pictures, self.image_of_item, texts, self.groups)),
         }
 
@@ -132,6 +135,7 @@ class Rewordings(Suite):
             "benchmark": self.name,
             **told_of(self.source),
             **{key: _merged(value, by_text[key]) for key, value in by_image.items()},
+            "repeated_rows": _repeated(self.pictures, self.image_of_item, texts, self.groups, True),
             "answers": _answers(true, untrue, itt) + _answers(same, nearest, tot),
         }
 
@@ -172,6 +176,9 @@ class Boxes(Suite):
             "benchmark": self.name,
             **told_of(self.source),
             **counted(above, below, everything),
+            "repeated_rows": count_repeated(
+                (self.parts.name(i), self.parts.name(n + i), phrase) for i, phrase in enumerate(self.phrases)
+            ),
             "answers": _answers(above, below, asked),
         }
 
@@ -226,6 +233,15 @@ def _asked(
             of_item[item].append(f"{group}{tail}")
     for item, (picture, words) in enumerate(zip(image_of_item, texts, strict=True)):
         yield {"item": item, "groups": of_item[item], **pictured(pictures, picture), "texts": words}
+
+
+def _repeated(
+    pictures: Pictures, image_of_item: Sequence[int], texts: Sequence[list[str]], groups: Groups, averaged: bool
+) -> int:
+    """How many items say what an earlier one of their group says: in all splits, or in the group that has most."""
+    rows = [(pictures.name(i), *words) for i, words in zip(image_of_item, texts, strict=True)]
+    by_group = [count_repeated(rows[item] for item in items) for items in groups.values()]
+    return sum(by_group) if averaged else max(by_group)
 
 
 def _merged(first: object, second: object) -> object:

@@ -21,19 +21,27 @@ def _notes(record: Record) -> list[str]:
     notes = [*left_out_notes(record), *record.get("model_notes", ())]
     if record.get("captions_truncated"):
         to = f" to {record['context_length']} tokens" if "context_length" in record else ""
-        notes.append(f"{record['captions_truncated']} captions were cut{to}")
+        cut = counted(record["captions_truncated"], "caption")
+        notes.append(f"{cut} {'was' if cut == '1 caption' else 'were'} cut{to}")
     for name, result in record["suites"].items():
         notes += _search_ties(name, result) if result["task"] in _SEARCHES else _ties(name, result)
         if result.get("equal_options"):
             notes.append(_equal_options(name, result))
         notes += [f"{name}: {note}" for note in (*result.get("notes", ()), *_few(result))]
         if result.get("captions_without_words"):
-            notes.append(f"{name}: {result['captions_without_words']} captions without words, counted like any other")
+            blank = counted(result["captions_without_words"], "caption")
+            notes.append(f"{name}: {blank} without words, counted like any other")
         if result.get("repeated_rows"):
-            notes.append(f"{name}: {result['repeated_rows']} rows repeat an earlier one; each counts")
+            rows = counted(result["repeated_rows"], "row")
+            notes.append(f"{name}: {rows} repeat{'s' if rows == '1 row' else ''} an earlier one; each counts")
         if result.get("equal_names"):
             notes.append(f"{name}: classes of one name cannot be told apart: {', '.join(result['equal_names'])}")
     return notes
+
+
+def counted(count: int, what: str, more: str = "s") -> str:
+    """A number of things, "1 search" or "2 searches"; ``more``: what the word ends in where they are several."""
+    return f"{count:,} {what}" + ("" if count == 1 else more)
 
 
 _SEARCHES = {"zeroshot_retrieval", "judged_retrieval"}
@@ -64,7 +72,8 @@ def _few(result: Record) -> list[str]:
 def _search_ties(name: str, result: Record) -> list[str]:
     what = {"i2t": "for a picture's captions", "t2i": "for a caption's picture"}
     return [
-        f"{name}: in {count} searches {what[way]} the best right item ties with a wrong one, and is put behind it"
+        f"{name}: in {counted(count, 'search', 'es')} {what[way]} the best right item ties with a wrong one, "
+        "and is put behind it"
         for way, count in (result.get("ties") or {}).items()
         if count
     ]
@@ -73,7 +82,8 @@ def _search_ties(name: str, result: Record) -> list[str]:
 def _equal_options(name: str, result: Record) -> str:
     lost = result.get("unanswerable", 0)
     told = f", {lost} of them with the true one, which no model can answer" if lost else ""
-    return f"{name}: {result['equal_options']} questions have two options of the same wording{told}"
+    questions = counted(result["equal_options"], "question")
+    return f"{name}: {questions} ha{'s' if questions == '1 question' else 've'} two options of the same wording{told}"
 
 
 def _ties(name: str, result: Record) -> list[str]:
@@ -88,4 +98,4 @@ def _ties(name: str, result: Record) -> list[str]:
 
 def _tied(name: str, count: int, share: float | None, how: str) -> str:
     known = "" if share is None else f"; {100 * share:.1f} % if {how}"
-    return f"{name}: {count} ties, counted as wrong{known}"
+    return f"{name}: {counted(count, 'tie')}, counted as wrong{known}"

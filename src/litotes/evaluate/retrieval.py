@@ -14,6 +14,7 @@ from litotes.evaluate.answers import searches
 from litotes.evaluate.config import USUAL_KS
 from litotes.evaluate.counts import Source, told_of
 from litotes.evaluate.features import Encoder
+from litotes.evaluate.notes import counted
 from litotes.evaluate.suite import (
     Identity,
     Result,
@@ -62,13 +63,9 @@ def _worst_ranks(n_pictures: int, image_of_caption: Sequence[int]) -> dict[str, 
     """By way, the worst rank that a right item can have, and the gallery in words."""
     n_captions, fewest = len(image_of_caption), min(Counter(image_of_caption).values())
     return {
-        "picture → caption": (n_captions - fewest + 1, _counted(n_captions, "caption")),
-        "caption → picture": (n_pictures, _counted(n_pictures, "picture")),
+        "picture → caption": (n_captions - fewest + 1, counted(n_captions, "caption")),
+        "caption → picture": (n_pictures, counted(n_pictures, "picture")),
     }
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("s" if count != 1 else "")
 
 
 @final
