@@ -72,8 +72,8 @@ def test_the_list_is_that_of_the_adapter_and_pictures(kind, suspects, models, pa
         (data.pictures.name(at // 8), data.captions[at % 8]) for at in others
     ]
     shown = " ".join(capsys.readouterr().out.split())
-    assert "wrong: the 3 pairs of the table look least like belonging together, p from" in shown
-    assert "missing: the 3 pairs that the table lacks look most like belonging together, p from" in shown
+    assert "wrong: the 3 pairs of the table that look least like belonging together, p from" in shown
+    assert "missing: the 3 pairs that the table lacks and that look most like belonging together, p from" in shown
 
 
 @pytest.mark.parametrize(("order", "said"), [("uncertainty", "of highest sigma"), ("both", "first by p and sigma")])
@@ -81,7 +81,7 @@ def test_missing_pairs_can_be_listed_by_how_unsure_the_adapter_is_of_them(order,
     assert suspects(most=20, output=tmp_path / "by_p.csv") == 0
     assert suspects(most=3, missing_order=order, shortlist=20) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "missing: of at most 20 pairs that the table lacks and that look most like belonging" in shown
+    assert "missing: of the 20 pairs that the table lacks and that look most like belonging" in shown
     assert f"together, the 3 {said}" in shown
     near = [row for row in read(tmp_path / "by_p.csv") if row["kind"] == "missing"]
     found = [row for row in read(tmp_path / "list.csv") if row["kind"] == "missing"]
@@ -91,6 +91,9 @@ def test_missing_pairs_can_be_listed_by_how_unsure_the_adapter_is_of_them(order,
     assert [(row["filepath"], row["caption"]) for row in found] == [
         (row["filepath"], row["caption"]) for row in expected[:3]
     ]
+    assert suspects(most=3, missing_order=order, shortlist=10**6, overwrite=True) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"missing: of all 56 pairs that the table lacks, the 3 {said}" in shown  # 8 x 8 without the table's 8
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,7 @@ def test_retrieval_gives_string_keys_and_both_ways():
         (11, list(range(11)), (1, 5, 10), None),
         (10, list(range(10)), (1, 5), "R@10 left out: with 10 pictures"),
         (5, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], (1,), "R@5 and R@10 left out: with 5 pictures"),
+        (3, [0, 1, 2] * 5, (1,), "R@5 and R@10 left out: with 3 pictures"),
         # of nine captions three are picture 0's, so that at worst the other six stand before the first of them
         (20, [0, 0, 0, 1, 1, 1, 2, 2, 2], (1, 5), "R@10 left out: with 9 captions"),
         (1, [0], (1,), "R@5 and R@10 left out: with 1 picture"),
@@ -149,6 +150,7 @@ def test_without_ks_those_that_no_model_can_miss_are_left_out_and_told(n_picture
     found = depths(None, n_pictures, owners)
     assert found.ks == ks
     assert [note.partition(",")[0] for note in found.notes] == ([told] if told else [])
+    assert all(f"(--ks asks for other K, up to {min(n_pictures, len(owners))} here)" in note for note in found.notes)
     n_rivals = {"i2t": [len(owners) - owners.count(own) for own in set(owners)], "t2i": [n_pictures - 1]}
     for k in ks[1:]:
         assert all(max(rivals) >= k for rivals in n_rivals.values())

@@ -17,7 +17,9 @@ class Settings:
     pair_adapter: folder "pair-adapter" as litotes train vacsr writes it, of any scorer
     data: table (CSV, TSV, JSONL, parquet) with filepath and caption, a caption a row, or NegBench's captions lists
     output: CSV file to write: the likely wrong pairs of the table, then the likely missing ones, most suspect first;
-        paths and captions as the table has them, so that a spreadsheet has to be told that they are text
+        paths and captions as the table has them, so that a spreadsheet has to be told that they are text.
+        row_of_picture and row_of_caption count the rows of the table from 1 on, its title row aside; mean_std is sigma,
+        total_variance the variance of the whole mixture
     most: how many of either kind are listed
     missing_order: of the likely missing pairs: by "similarity", the highest p first; by "uncertainty", of the pairs of
         highest p those with the highest sigma first; or by the sum of "both" ranks. The last two need an adapter with a

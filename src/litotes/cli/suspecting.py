@@ -11,6 +11,7 @@ from litotes.data.pairs import read_placed_pairs
 from litotes.data.screening import Screening
 from litotes.errors import UserError
 from litotes.evaluate.command import progress_bars, require_device
+from litotes.evaluate.notes import counted
 from litotes.evaluate.suspects import (
     MISSING,
     WRONG,
@@ -18,6 +19,7 @@ from litotes.evaluate.suspects import (
     Suspect,
     flat_note,
     labelled_logits,
+    lacking_pairs,
     list_notes,
     require_sigma,
     suspects,
@@ -30,8 +32,8 @@ from litotes.places import require_file_place, require_folder_place, write_whole
 from litotes.train.pairs import pair_features
 
 _SAID = {
-    WRONG: "of the table look least like belonging together",
-    MISSING: "that the table lacks look most like belonging together",
+    WRONG: "of the table that look least like belonging together",
+    MISSING: "that the table lacks and that look most like belonging together",
 }
 _FIRST = {"uncertainty": "of highest sigma", "both": "first by p and sigma together"}
 
@@ -58,23 +60,25 @@ def run_suspects(settings: Settings) -> None:
         flat = flat_note(labelled)
     write_whole(settings.output, suspects_csv(found, data, places, side.config.summary))
     for kind in (WRONG, MISSING):
-        told = _told(kind, [one for one in found if one.kind == kind], settings)
+        told = _told(kind, [one for one in found if one.kind == kind], settings, lacking_pairs(data))
         screen.print(told, highlight=False, soft_wrap=True)
     for note in (*([flat] if flat else []), *list_notes(found, data)):
         screen.print(f"note: {note}", highlight=False, soft_wrap=True, markup=False)
     screen.print(f"written to {settings.output}", highlight=False, soft_wrap=True, markup=False)
 
 
-def _told(kind: str, listed: Sequence[Suspect], settings: Settings) -> str:
+def _told(kind: str, listed: Sequence[Suspect], settings: Settings, lacking: int) -> str:
+    """What was listed, in a sentence. lacking: pairs that the table does not have."""
     if not listed:
         return f"{kind}: none, since the table has every caption beside every picture"
-    if kind == MISSING and settings.missing_order != "similarity":
-        ends = [end(one.p for one in listed) for end in (max, min)]
-        return (
-            f"{kind}: of at most {settings.shortlisted:,} pairs that the table lacks and that look most like belonging "
-            f"together, the {len(listed):,} {_FIRST[settings.missing_order]}, p from {ends[0]:.3g} to {ends[1]:.3g}"
-        )
-    return f"{kind}: the {len(listed):,} pairs {_SAID[kind]}, p from {listed[0].p:.3g} to {listed[-1].p:.3g}"
+    ends = [end(one.p for one in listed) for end in ((max, min) if kind == MISSING else (min, max))]
+    p = f"p from {ends[0]:.6g} to {ends[1]:.6g}"
+    if kind == WRONG or settings.missing_order == "similarity":
+        return f"{kind}: the {counted(len(listed), 'pair')} {_SAID[kind]}, {p}"
+    first = f"the {len(listed):,} {_FIRST[settings.missing_order]}, {p}"
+    if lacking <= settings.shortlisted:
+        return f"{kind}: of all {counted(lacking, 'pair')} that the table lacks, {first}"
+    return f"{kind}: of the {counted(settings.shortlisted, 'pair')} {_SAID[kind]}, {first}"
 
 
 def _require_places(settings: Settings) -> None:

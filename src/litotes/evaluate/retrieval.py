@@ -41,8 +41,8 @@ class Depths(NamedTuple):
 def depths(asked: Sequence[int] | None, n_pictures: int, image_of_caption: Sequence[int]) -> Depths:
     """The K that were asked for, as they are; where none were, the usual ones that a model can miss both ways.
 
-    A K that no model can miss, since it reaches the worst rank that there is one way or the other, says nothing, and
-    is left out with a note; R@1 always stays.
+    A K that no model can miss, since it reaches the worst rank that there is one way or the other, says nothing that
+    way, and is left out of both, which have the same K, with a note; R@1 always stays.
     """
     if asked is not None:
         return Depths(tuple(asked), [])
@@ -52,9 +52,10 @@ def depths(asked: Sequence[int] | None, n_pictures: int, image_of_caption: Seque
     if not left_out:
         return Depths(USUAL_KS, [])
     told = " and ".join(f"R@{k}" for k in left_out)
+    largest = min(n_pictures, len(image_of_caption))
     note = (
         f"{told} left out: with {gallery}, no model can miss a right one among the first {left_out[0]} "
-        "(--ks asks for other K)"
+        f"(--ks asks for other K, up to {largest} here)"
     )
     return Depths(tuple(k for k in USUAL_KS if k not in left_out), [note])
 

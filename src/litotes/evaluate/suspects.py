@@ -132,6 +132,13 @@ def labelled_logits(
     return torch.cat(logits)[row]
 
 
+def lacking_pairs(data: CaptionedPictures) -> int:
+    """How many pairs of a picture, by content, and a caption of the data stand in none of its rows."""
+    picture, text = data.contents()[data.owners], codes(data.captions)
+    there = len(np.unique(np.stack([picture, text]), axis=1).T)
+    return len(np.unique(picture)) * len(np.unique(text)) - there
+
+
 def flat_note(labelled: Float[Tensor, " rows"]) -> str | None:
     """A sentence where p hardly varies over the labelled pairs, so that a list by it says little; None where it does.
 
@@ -207,7 +214,7 @@ def list_notes(found: Sequence[Suspect], data: CaptionedPictures) -> list[str]:
     if len(pairs) < len(wrong):
         notes.append(
             f"the {len(wrong):,} pairs listed as wrong are {len(pairs):,} different ones: the table has the same "
-            "caption beside the same picture more than once, and each of these rows is listed"
+            "caption beside the same picture, by content, more than once, and each of these rows is listed"
         )
     return notes
 
