@@ -74,6 +74,10 @@ def test_the_list_is_that_of_the_adapter_and_pictures(kind, suspects, models, pa
     shown = " ".join(capsys.readouterr().out.split())
     assert "wrong: the 3 pairs of the table that look least like belonging together, p from" in shown
     assert "missing: the 3 pairs that the table lacks and that look most like belonging together, p from" in shown
+    assert suspects(kind, most=1, overwrite=True) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "wrong: the 1 pair of the table that looks least like belonging together, p from" in shown
+    assert "missing: the 1 pair that the table lacks and that looks most like belonging together, p from" in shown
 
 
 @pytest.mark.parametrize(("order", "said"), [("uncertainty", "of highest sigma"), ("both", "first by p and sigma")])
@@ -122,7 +126,8 @@ def test_pictures_that_are_left_out_shift_no_row_and_a_copy_is_no_missing_pair(s
     assert "00.png cannot be read as a picture" in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "list.csv").exists()
     assert suspects(data=own, broken_pictures="skip") == 0
-    assert "1 of 9 pictures are left out" in " ".join(capsys.readouterr().out.split())
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "1 of 9 pictures is left out, and with it these rows: 1 of data." in shown
     table_of = {i: pair for i, pair in enumerate([*rows, ("copy.png", rows[5][1])], 1)}
     found = read(tmp_path / "list.csv")
     assert sorted(int(row["row_of_picture"]) for row in found if row["kind"] == "wrong") == list(range(2, 10))

@@ -70,7 +70,7 @@ def test_numbers_are_labels_also_where_some_are_missing(tmp_path):
 
 
 def test_a_short_list_and_an_empty_folder_are_refused_by_name(numbered, tmp_path):
-    with pytest.raises(UserError, match="1 class folders without a name: 11"):
+    with pytest.raises(UserError, match=r"1 class folder without a name: 11\nexpected: each among the 11 classes"):
         suite_of(numbered, write(tmp_path / "names.txt", NAMES[:11]))
     (numbered / "readme_folder").mkdir()
     with pytest.raises(UserError, match="readme_folder without a picture"):
@@ -111,6 +111,30 @@ def test_ids_are_no_names_for_prompts(tmp_path):
     root = folders(tmp_path / "a", ["n01498041", "n01440764"])
     with pytest.raises(UserError, match=r"WordNet ids \(n01440764, n01498041\), without names"):
         suite_of(root, None)
+    folders(root, ["cat"])
+    with pytest.raises(UserError, match=r"with 2 class folders named by WordNet ids \(n01440764, n01498041\)"):
+        suite_of(root, None)
+
+
+def test_of_several_names_of_an_id_the_first_is_asked_for_with_a_note(tmp_path):
+    root = folders(tmp_path / "a", ["n01498041", "n01440764"])
+    lines = ["n01440764 tench, Tinca tinca", "n01443537 goldfish, Carassius auratus", "n01498041 stingray"]
+    suite = suite_of(root, write(tmp_path / "LOC_synset_mapping.txt", lines))
+    assert suite.classnames == ["tench", "stingray"]
+    assert suite.notes == [
+        "1 of 2 classes has several names in LOC_synset_mapping.txt, parted by commas; the first alone is asked for, "
+        "such as “tench” of “tench, Tinca tinca”"
+    ]
+
+
+def test_the_folders_own_names_in_another_order_are_refused(tmp_path):
+    root = folders(tmp_path / "a", ["hot_dog", "cat", "ox"])
+    with pytest.raises(UserError, match=r"in another order: 'cat' would be asked for as 'Ox'") as refused:
+        suite_of(root, write(tmp_path / "names.txt", ["Ox", "hot dog ", "cat"]))
+    assert refused.value.expected.endswith("which is that of the alphabet and pairs them: cat, hot_dog, ox")
+    assert refused.value.do.startswith("leave out --classnames")
+    for names in (["Cat", "hot dog", "ox"], ["tomcat", "sausage", "bull"], ["ox", "cat", "sausage"], ["ox"] * 3):
+        assert suite_of(root, write(tmp_path / "names.txt", names)).classnames == names
 
 
 @pytest.mark.parametrize("column", ["classname", "class", "label", "caption"])
@@ -129,8 +153,10 @@ def test_plain_names_go_by_the_alphabet_and_must_be_as_many(tmp_path):
     root = folders(tmp_path / "a", ["n2", "n10"])
     assert class_folders(root, write(tmp_path / "two.txt", ["x y", "z"])).classnames == ["x y", "z"]
     assert class_folders(root, tmp_path / "two.txt").paths == ["n10/img.png", "n2/img.png"]
-    with pytest.raises(UserError, match="3 names for 2 class folders"):
+    with pytest.raises(UserError, match="3 names for 2 class folders in"):
         class_folders(root, write(tmp_path / "three.txt", ["x", "y", "z"]))
+    with pytest.raises(UserError, match="1 name for 2 class folders in"):
+        class_folders(root, write(tmp_path / "one.txt", ["x"]))
 
 
 @pytest.mark.parametrize(

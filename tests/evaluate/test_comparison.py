@@ -218,6 +218,11 @@ def test_what_is_left_out_stands_beside_the_figures_that_it_is_left_out_of(tmp_p
         "5 rows of the training table, of which this is a part, are left out, since their pictures are missing or "
         "broken.",
     )
+    one = {**BASE, "left_out": {**LEFT_OUT, "rows": {"mcq": 1, "train_data": 1}}}
+    assert [section.left_out for section in sections({"base": one})[:2]] == [
+        ("1 of its rows is left out, since its picture is missing or broken.",),
+        ("1 row of the training table, of which this is a part, is left out, since its picture is missing or broken.",),
+    ]
     write_comparison_report(tmp_path / "r.html", tmp_path / "r.json", records)
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert html.count(f'<p class="without">{told}</p>') == 2  # with the headline figure, and above the table

@@ -200,6 +200,8 @@ def test_prompts_and_numbers_of_classes_that_mislead_are_told():
     assert len(notes(["cat", "dog"], "a photo of a {c}.", "{}")) == 1
     assert notes(["a cat", "a dog"], "{c}") == notes(["cat", "dog"], "a {c}") == []
     assert "called by numbers" in notes(["0", "1"], "a photo of a {c}.")[0]
+    told = "1 of 2 classes is called by a number, such as “0”, and so in the prompts; the others are not"
+    assert notes(["a cat", "0"], "a photo of a {c}.") == [told]
     assert "acc5 is 100 % whatever the model" in notes([*"abcde"], "a {c}")[0]
 
 
@@ -290,7 +292,7 @@ def test_geometry_without_a_triangle_has_no_angle():
         (lambda: Classification("c", pictures(2), [0], ["a"]), "2 pictures, 1 labels"),
         (lambda: Classification("c", pictures(2), [0, 1], ["a"]), "label 1 at place 1"),
         (lambda: Classification("c", pictures(2), [0, 0], ["a", " "]), "class 1 without a name"),
-        (lambda: Classification("c", pictures(2), [0, 0], ["a"]), "1 classes"),
+        (lambda: Classification("c", pictures(2), [0, 0], ["a"]), "1 class, "),
         (lambda: Classification("c", pictures(2), [0, 0], ["a"], ["a photo"]), "template 'a photo'"),
         (lambda: Classification("c", pictures(2), [0, 0], ["a"], []), "template ''"),
         (lambda: Pairs("p", pictures(2), {}), "diagnostics"),

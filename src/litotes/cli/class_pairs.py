@@ -30,7 +30,7 @@ def read_class_pairs(
         )  # fmt: skip
     if path.is_dir():
         found = class_folders(path, settings.classnames)
-        root, table = path, ClassTable(found.paths, found.labels, found.classnames, FOLDER_TEMPLATES)
+        root, table = path, ClassTable(found.paths, found.labels, found.classnames, FOLDER_TEMPLATES, found.notes)
     else:
         root, table = settings.images_root or path.absolute().parent, class_table(path, settings.classnames)
     pictures = ImageFiles(table.paths, root, allow_missing=screening.allow_missing, table=path)
@@ -43,10 +43,11 @@ def read_class_pairs(
 def class_suite(held: CaptionedPictures, training: CaptionedPictures, settings: Settings) -> Classification:
     """Which class, by its prompt, is in each held-out picture: among all classes of both parts.
 
-    Its notes tell of files in the folders that are of no class.
+    Its notes tell of files in the folders that are of no class, and of classes with several names.
     """
-    folders = [path for path in (settings.train_data, settings.val_data) if path is not None and path.is_dir()]
-    notes = [note for path in folders for note in class_folders(path, settings.classnames).notes]
+    places = [path for path in (settings.train_data, settings.val_data) if path is not None]
+    found = [(class_folders if path.is_dir() else class_table)(path, settings.classnames) for path in places]
+    notes = list(dict.fromkeys(note for part in found for note in part.notes))
     prompts = list(dict.fromkeys([*training.captions, *held.captions]))
     label = {prompt: number for number, prompt in enumerate(prompts)}
     of_picture = dict(zip(held.owners.tolist(), held.captions, strict=True))

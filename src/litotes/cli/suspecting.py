@@ -32,8 +32,8 @@ from litotes.places import require_file_place, require_folder_place, write_whole
 from litotes.train.pairs import pair_features
 
 _SAID = {
-    WRONG: "of the table that look least like belonging together",
-    MISSING: "that the table lacks and that look most like belonging together",
+    WRONG: "of the table that {look} least like belonging together",
+    MISSING: "that the table lacks and that {look} most like belonging together",
 }
 _FIRST = {"uncertainty": "of highest sigma", "both": "first by p and sigma together"}
 
@@ -74,11 +74,15 @@ def _told(kind: str, listed: Sequence[Suspect], settings: Settings, lacking: int
     ends = [end(one.p for one in listed) for end in ((max, min) if kind == MISSING else (min, max))]
     p = f"p from {ends[0]:.6g} to {ends[1]:.6g}"
     if kind == WRONG or settings.missing_order == "similarity":
-        return f"{kind}: the {counted(len(listed), 'pair')} {_SAID[kind]}, {p}"
+        return f"{kind}: the {_pairs(kind, len(listed))}, {p}"
     first = f"the {len(listed):,} {_FIRST[settings.missing_order]}, {p}"
     if lacking <= settings.shortlisted:
         return f"{kind}: of all {counted(lacking, 'pair')} that the table lacks, {first}"
-    return f"{kind}: of the {counted(settings.shortlisted, 'pair')} {_SAID[kind]}, {first}"
+    return f"{kind}: of the {_pairs(kind, settings.shortlisted)}, {first}"
+
+
+def _pairs(kind: str, count: int) -> str:
+    return f"{counted(count, 'pair')} {_SAID[kind].format(look='looks' if count == 1 else 'look')}"
 
 
 def _require_places(settings: Settings) -> None:

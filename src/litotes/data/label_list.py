@@ -12,6 +12,10 @@ WNID = re.compile(r"n\d{8}")
 _KAGGLE = ("ImageId", "PredictionString")
 _ENDING = ".JPEG"
 _TEXTS = (".txt", ".csv", ".tsv")
+LIST_OR_TABLE = (
+    'a picture and its label, a WordNet id or a number from 0, in each line ("a.JPEG n01751748" or "a.JPEG 65"), or a '
+    "table with the columns filepath,label"
+)
 
 
 class LabelList(NamedTuple):
@@ -29,8 +33,8 @@ def read_label_list(path: Path) -> LabelList | None:
     ``LOC_val_solution.csv`` of Kaggle: ``ImageId``, to which .JPEG is added, and ``PredictionString``, of which the
     first word is the label (a box follows each).
 
-    Errors: :class:`UserError` for a line that is not of this form; a list of labels alone, one a line, from which
-    nobody can tell which picture is meant; an empty PredictionString.
+    Errors: :class:`UserError` for a line that is not of this form, also the first one where it is a picture alone; a
+    list of labels alone, one a line, from which nobody can tell which picture is meant; an empty PredictionString.
     """
     if path.suffix.lower() not in _TEXTS or not path.is_file():
         return None
@@ -47,6 +51,12 @@ def read_label_list(path: Path) -> LabelList | None:
         parts = first.rsplit(mark, 1)
         if len(parts) == 2 and parts[0].strip().lower().endswith(PICTURE_ENDINGS):
             return _without_header(path, lines, mark)
+    if first.lower().endswith(PICTURE_ENDINGS):
+        raise UserError(
+            got=f"{path}, line {lines.index(first) + 1}: {first[:80]!r}, a picture without a label",
+            expected=LIST_OR_TABLE,
+            do="put its label behind the picture, in every line that lacks it",
+        )
     return _of_kaggle(path) if set(_KAGGLE) <= set(re.split(r"[,;\t]", first)) else None
 
 
@@ -57,7 +67,7 @@ def _without_header(path: Path, lines: list[str], mark: str | None) -> LabelList
         if odd or (mark is None and not _is_label(parts[1])):
             raise UserError(
                 got=f"{path}, line {number}: {lines[number - 1][:80]!r}",
-                expected="a picture and its label, a WordNet id or a number from 0, as in the first line",
+                expected=LIST_OR_TABLE,
                 do="correct the line; where labels are words, give a table with the columns filepath,classname",
             )
     return LabelList([parts[0] for _, parts in found], [parts[1] for _, parts in found])

@@ -188,11 +188,13 @@ def rows_left_out(record: Mapping[str, Any], suite: str) -> str:
     Suites that are made of the training table lack rows where that does, though nobody can tell how many of theirs.
     """
     rows = record.get("left_out", {}).get("rows", {})
-    why = "since their pictures are missing or broken"
+    count = rows.get(suite, rows.get("train_data", 0))
+    are, why = ("is", "its picture is") if count == 1 else ("are", "their pictures are")
     if suite in rows:
-        return f"{rows[suite]:,} of its rows are left out, {why}." if rows[suite] else ""
-    count = rows.get("train_data", 0)
-    return f"{count:,} rows of the training table, of which this is a part, are left out, {why}." if count else ""
+        told = f"{count:,} of its rows"
+    else:
+        told = f"{count:,} row{'' if count == 1 else 's'} of the training table, of which this is a part,"
+    return f"{told} {are} left out, since {why} missing or broken." if count else ""
 
 
 def left_out_notes(record: Mapping[str, Any]) -> list[str]:
@@ -202,7 +204,8 @@ def left_out_notes(record: Mapping[str, Any]) -> list[str]:
     left_out = record["left_out"]
     rows = ", ".join(f"{count:,} of {table}" for table, count in left_out["rows"].items() if count)
     count = len(left_out["missing"]) + len(left_out["broken"])
-    told = f"{count:,} of {left_out['of']:,} pictures are left out, and with them these rows: {rows}."
+    leave = "is left out, and with it these rows" if count == 1 else "are left out, and with them these rows"
+    told = f"{count:,} of {left_out['of']:,} pictures {leave}: {rows}."
     broken = [f"{one['picture']} ({one['reason']})" for one in left_out["broken"]]
     lists = {"Missing": left_out["missing"], "Broken": broken}
     return [told, *(f"{kind}: {_few(names)}." for kind, names in lists.items() if names)]

@@ -8,12 +8,14 @@ from litotes.data.caption_folder import PICTURE_ENDINGS
 from litotes.data.label_list import WNID
 from litotes.data.tables import listed, read_json, read_lines
 from litotes.errors import UserError
+from litotes.evaluate.classification import readable
+from litotes.evaluate.notes import counted
 
 
 class ClassFolders(NamedTuple):
     """Picture paths below the root, the class of each by its place in ``classnames``, and all class names.
 
-    ``notes``: in sentences, which files are of no class.
+    ``notes``: in sentences, which files are of no class, and how many classes had several names.
     """
 
     paths: list[str]
@@ -31,12 +33,14 @@ def class_folders(root: Path, names: Path | None = None) -> ClassFolders:
     - folders named by WordNet ids (n01440764) and names with such ids: by id; the folders that are there are the
       classes, as for ImageNet-A and -R, which have 200 of the 1,000;
     - otherwise: the folders in the order of the alphabet, as many as names.
+    Of several names of a WordNet id, parted by commas as in Kaggle's LOC_synset_mapping.txt, the first is taken.
 
     A class folder is read to any depth. Files without a picture's ending, and those beside the class folders, are told
     in ``notes``; what is hidden, its name beginning with a point, is not there.
 
     Errors: :class:`UserError` for a folder without a picture, or without a name; folders named by WordNet ids where no
-    names are given; no folder; fewer or more names than folders where nothing but the order tells which is whose.
+    names are given; no folder; fewer or more names than folders where nothing but the order tells which is whose, or
+    the folders' own names in another order.
     """
     folders = sorted((folder for folder in root.iterdir() if _visible(folder) and folder.is_dir()), key=_natural)
     if not folders:
@@ -48,11 +52,11 @@ def class_folders(root: Path, names: Path | None = None) -> ClassFolders:
             if flat
             else "name the folder above the class folders",
         )
-    of_folder, classnames = name_classes([folder.name for folder in folders], root, names, "class folders")
+    named = name_classes([folder.name for folder in folders], root, names, "class folder")
     paths: list[str] = []
     labels: list[int] = []
     left = [path.name for path in root.iterdir() if _visible(path) and not path.is_dir()]
-    for label, folder in zip(of_folder, folders, strict=True):
+    for label, folder in zip(named.of_label, folders, strict=True):
         files, others = _inside(folder)
         left += others
         if not files:
@@ -64,7 +68,7 @@ def class_folders(root: Path, names: Path | None = None) -> ClassFolders:
         paths += files
         labels += [label] * len(files)
     told = f"files of no class, or without a picture's ending, left out: {len(left):,} ({listed(sorted(left), 3)})"
-    return ClassFolders(paths, labels, classnames, [told] if left else [])
+    return ClassFolders(paths, labels, named.classnames, [*([told] if left else []), *named.notes])
 
 
 def _inside(folder: Path) -> tuple[list[str], list[str]]:
@@ -79,7 +83,7 @@ def _inside(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def read_class_names(path: Path) -> list[tuple[str, str]]:
-    """WordNet id ("" where there is none) and name of each class, in order.
+    """WordNet id ("" where there is none) and name of each class, in order; a name as the file has it, commas and all.
 
     A text of one name a line, or of id and name a line ("n01440764 tench", CoOp's classnames.txt), or of
     number and name a line, counted from 0; or JSON, an object
@@ -125,42 +129,89 @@ def _of_json(path: Path) -> list[tuple[str, str]]:
     return [(pair[0], pair[1]) for pair in pairs]
 
 
-def name_classes(labels: Sequence[str], where: Path, names: Path | None, what: str) -> tuple[list[int], list[str]]:
+class NamedClasses(NamedTuple):
+    """The place of each label among ``classnames``, all class names, and in sentences what was done to these."""
+
+    of_label: list[int]
+    classnames: list[str]
+    notes: list[str]
+
+
+def name_classes(labels: Sequence[str], where: Path, names: Path | None, what: str) -> NamedClasses:
     """The place of each different label among the class names, and these; see ``class_folders``.
 
     labels: of class folders, or those of a list of pictures in whatever order; where, what: where they stand and what
-    they are, for messages. Errors: those of names in ``class_folders``.
+    one of them is, for messages. Errors: those of names in ``class_folders``.
     """
+    places = list(range(len(labels)))
     if names is None:
-        if all(map(WNID.fullmatch, labels)):
+        ids = [label for label in labels if WNID.fullmatch(label)]
+        if ids:
             raise UserError(
-                got=f"{where} with {what} named by WordNet ids ({listed(labels, 3)}), without names",
+                got=f"{where} with {counted(len(ids), what)} named by WordNet ids ({listed(ids, 3)}), without names",
                 expected="names for the prompts, since no model knows what an id stands for",
                 do='give --classnames, a file with "n01440764 tench" in a line, or imagenet_class_index.json',
             )
-        return list(range(len(labels))), list(labels)
+        return NamedClasses(places, list(labels), [])
     given = read_class_names(names)
     if all(map(is_number, labels)):
         _refuse_nameless([label for label in labels if int(label) >= len(given)], where, names, len(given), what)
-        return [int(label) for label in labels], [name for _, name in given]
+        return _first_names([int(label) for label in labels], given, names)
     of_id = {identity: name for identity, name in given if identity}
     if of_id:
         _refuse_nameless([label for label in labels if label not in of_id], where, names, len(given), what)
-        return list(range(len(labels))), [of_id[label] for label in labels]
+        return _first_names(places, [(label, of_id[label]) for label in labels], names)
+    classnames = [name for _, name in given]
     if len(given) != len(labels):
         raise UserError(
-            got=f"{names} with {len(given)} names for {len(labels)} {what} in {where}",
-            expected=f"as many, in the order of the alphabet of the {what.removeprefix('class ')}",
-            do=f"give names with their ids (n01440764 tench), or those of these {what.removeprefix('class ')} alone",
+            got=f"{names} with {counted(len(given), 'name')} for {counted(len(labels), what)} in {where}",
+            expected=f"as many, in the order of the alphabet of the {what.removeprefix('class ')}s",
+            do=f"give names with their ids (n01440764 tench), or those of these {what.removeprefix('class ')}s alone",
         )
-    return list(range(len(labels))), [name for _, name in given]
+    _refuse_other_order(labels, classnames, where, names, what)
+    return NamedClasses(places, classnames, [])
+
+
+def _first_names(of_label: list[int], classes: Sequence[tuple[str, str]], names: Path) -> NamedClasses:
+    """The classes by the first of the names that a WordNet id has; names without an id may have commas in them."""
+    first = [_first(name) if identity else name for identity, name in classes]
+    cut = [(own, name) for own, (_, name) in zip(first, classes, strict=True) if own != name]
+    if not cut:
+        return NamedClasses(of_label, first, [])
+    has = "has" if len(cut) == 1 else "have"
+    return NamedClasses(
+        of_label,
+        first,
+        [
+            f"{len(cut):,} of {counted(len(classes), 'class', 'es')} {has} several names in {names.name}, parted by "
+            f"commas; the first alone is asked for, such as “{cut[0][0]}” of “{cut[0][1]}”"
+        ],
+    )
+
+
+def _first(synonyms: str) -> str:
+    return next((name.strip() for name in synonyms.split(",") if name.strip()), synonyms)
+
+
+def _refuse_other_order(labels: Sequence[str], classnames: Sequence[str], where: Path, names: Path, what: str) -> None:
+    """Refuse names that are the labels themselves, compared as prompts say them and case aside, in another order."""
+    own, given = ([readable(name).strip().casefold() for name in each] for each in (labels, classnames))
+    if own == given or sorted(own) != sorted(given):
+        return
+    at = next(i for i, name in enumerate(own) if name != given[i])
+    raise UserError(
+        got=f"{names}: the names of the {what}s in {where}, in another order: {labels[at]!r} would be asked for as "
+        f"{classnames[at]!r}",
+        expected=f"names in the order of the {what}s, which is that of the alphabet and pairs them: {listed(labels)}",
+        do="leave out --classnames, since the names are there already, or put the file into this order",
+    )
 
 
 def _refuse_nameless(labels: Sequence[str], where: Path, names: Path, count: int, what: str) -> None:
     if labels:
         raise UserError(
-            got=f"{where}: {len(labels)} {what} without a name: {listed(labels)}",
-            expected=f"each among the {count} classes of {names}; numbers count from 0",
+            got=f"{where}: {counted(len(labels), what)} without a name: {listed(labels)}",
+            expected=f"each among the {counted(count, 'class', 'es')} of {names}; numbers count from 0",
             do="complete the names, or give the list or folder of these classes alone",
         )
 

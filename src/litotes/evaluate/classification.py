@@ -13,6 +13,7 @@ from litotes.data.images import Pictures
 from litotes.errors import UserError
 from litotes.evaluate.answers import Answer, choices, pictured
 from litotes.evaluate.features import Encoder
+from litotes.evaluate.notes import counted
 from litotes.evaluate.suite import (
     Identity,
     Result,
@@ -78,7 +79,7 @@ class Classification(Suite):
                 )
         if len(self.classnames) < 2:
             raise UserError(
-                got=f"{self.name}: {len(self.classnames)} classes, {list(self.classnames)}",
+                got=f"{self.name}: {counted(len(self.classnames), 'class', 'es')}, {list(self.classnames)}",
                 expected="at least two classes: with one, every answer is right",
                 do="add pictures or captions of another class",
             )
@@ -156,8 +157,13 @@ class Classification(Suite):
                 f"“{words[0]}”, without a sentence around it: CLIP is used to sentences, and a model adapted on these "
                 'can answer a bare word quite differently; "a photo of a {c}." is the usual prompt (--templates)'
             )
-        if all(name.strip().isdecimal() for name in self.classnames):
+        numbers = [name for name in self.classnames if name.strip().isdecimal()]
+        if len(numbers) == len(self.classnames):
             told.append("the classes are called by numbers, and so are they in the prompts (--classnames gives names)")
+        elif numbers:
+            are = "is" if len(numbers) == 1 else "are"
+            told.append(f"{len(numbers):,} of {len(self.classnames):,} classes {are} called by a number, such as “"
+                        f"{numbers[0]}”, and so in the prompts; the others are not")  # fmt: skip
         if len(self.classnames) == _FIRST:
             told.append(f"acc{_FIRST} is 100 % whatever the model, since there are {_FIRST} classes")
         return told

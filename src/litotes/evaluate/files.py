@@ -1,6 +1,6 @@
 """Suites from a user's files: NegBench's tables, caption tables, class folders, pairs of a true and a false text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from litotes.data.caption_folder import read_caption_folder
 from litotes.data.cifar import is_cifar, read_cifar_test
 from litotes.data.images import ImageFiles, Pictures
-from litotes.data.label_list import WNID, LabelList, read_label_list
+from litotes.data.label_list import LIST_OR_TABLE, WNID, LabelList, read_label_list
 from litotes.data.negbench import (
     KNOWN,
     ChoiceQuestions,
@@ -19,7 +19,7 @@ from litotes.data.negbench import (
 )
 from litotes.data.rows import image_paths
 from litotes.data.screening import Screening
-from litotes.data.tables import CAPTION, filled, is_blank, listed, read_lines, read_table, title_of
+from litotes.data.tables import CAPTION, IMAGE, Table, filled, is_blank, listed, read_lines, read_table, title_of
 from litotes.errors import UserError, together
 from litotes.evaluate.class_folders import class_folders, is_number, name_classes
 from litotes.evaluate.classification import PLACES, Classification
@@ -27,6 +27,7 @@ from litotes.evaluate.coco import coco_suite
 from litotes.evaluate.config import EvaluateConfig
 from litotes.evaluate.foil_files import cc_neg_suite, negrefcocog_suite, sugarcrepe_suite, valse_suite
 from litotes.evaluate.negation import MultipleChoice
+from litotes.evaluate.notes import counted
 from litotes.evaluate.protocols import PROTOCOLS, protocol_suite
 from litotes.evaluate.retrieval import Retrieval, depths
 from litotes.evaluate.suite import Suite
@@ -36,6 +37,7 @@ TABLE_TEMPLATES = ("{c}",)
 CLASS = ("classname", "class", "label")
 """Columns of names, which want a prompt around them, where a table of classes has no column of captions."""
 
+_ID, _NUMBER, _WORDS = "a WordNet id", "a number", "words"
 _FIXED_ORDER = ("hybrid", "positive", "negative")
 _FIXED_ORDER_FILES = ("COCO MCQ rephrased", "VOC2007 MCQ rephrased", "VOC2007 MCQ template", "MSR-VTT MCQ rephrased")
 _SYNTHETIC_ORDER = ("positive", "hybrid", "hybrid", "negative")
@@ -141,7 +143,7 @@ def classification_suite(path: Path, config: EvaluateConfig, screening: Screenin
 
     The captions of a table are asked as they stand, its class names (``CLASS``), those of labels in a list and those of
     folders in CLIP's prompt.
-    A class all of whose pictures are left out stays one of the answers.
+    A class all of whose pictures are left out stays one of the answers, with a note.
     """
     pictures: Pictures
     labels: Sequence[int]
@@ -158,20 +160,29 @@ def classification_suite(path: Path, config: EvaluateConfig, screening: Screenin
         templates = _templates(config.templates, FOLDER_TEMPLATES)
     else:
         table = class_table(path, config.classnames)
-        labels, classnames = table.labels, table.classnames
+        labels, classnames, notes = table.labels, table.classnames, table.notes
         pictures = _pictures(table.paths, path, config)
         templates = _templates(config.templates, table.templates)
     left = screening.select("classification", pictures, range(len(pictures)))
+    gone = [classnames[label] for label in sorted(set(labels) - set(left.of(labels)))]
+    if gone:
+        classes = counted(len(gone), "class", "es")
+        stays = "stays an answer" if len(gone) == 1 else "stay answers"
+        notes = [*notes, f"{classes} without a picture that can be used ({listed(gone)}) {stays}, always a wrong one"]
     return Classification("classification", left.pictures, left.of(labels), classnames, templates, notes)
 
 
 class ClassTable(NamedTuple):
-    """Path of each picture, the class of each by its place in ``classnames``, and what classes are usually asked in."""
+    """Path of each picture, the class of each by its place in ``classnames``, and what classes are usually asked in.
+
+    ``notes``: in sentences, what was done to the names.
+    """
 
     paths: Sequence[str]
     labels: Sequence[int]
     classnames: Sequence[str]
     templates: tuple[str, ...]
+    notes: list[str]
 
 
 def class_table(path: Path, names: Path | None = None) -> ClassTable:
@@ -181,28 +192,56 @@ def class_table(path: Path, names: Path | None = None) -> ClassTable:
     (``data.label_list``): ``names``, a file of class names, says what they are, as for class folders.
 
     Errors: those of tables, lists and names; a picture in two rows; names for classes that have their own; WordNet ids
-    without names.
+    without names, or among other labels; numbers among words where there are names.
     """
     found = read_label_list(path)
     named = found is not None
     if found is None:
         table = read_table(path)
         named = title_of(table, *CAPTION) is None and title_of(table, *CLASS) is not None
-        cells = filled(table, *(CLASS if named else CAPTION))
+        if title_of(table, *IMAGE) is None or not (named or title_of(table, *CAPTION)):
+            raise _neither(table)
+        cells = [cell.strip() for cell in filled(table, *CLASS)] if named else filled(table, *CAPTION)
         found = LabelList(image_paths(table), cells)
     paths, classes = found
     _refuse_two_classes(path, paths, classes)
     different = list(dict.fromkeys(classes))
-    if named and any(all(map(is_label, different)) for is_label in (is_number, WNID.fullmatch)):
+    kinds = {kind: row for row, kind in reversed(list(enumerate(map(_kind, classes))))} if named else {}
+    if _ID in kinds or names is not None:
+        _refuse_mixed(path, found, kinds)
+    if len(kinds) == 1 and _WORDS not in kinds:
         different.sort(key=lambda label: (int(label) if is_number(label) else 0, label))
-        of_label, classnames = name_classes(different, path, names, "labels")
+        of_label, classnames, notes = name_classes(different, path, names, "label")
     elif names is not None:
         raise _needless_names(path, "a table of captions or names of classes says itself what they are called")
     else:
-        of_label, classnames = list(range(len(different))), different
+        of_label, classnames, notes = list(range(len(different))), different, []
     place = dict(zip(different, of_label, strict=True))
     labels = [place[name] for name in classes]
-    return ClassTable(paths, labels, classnames, FOLDER_TEMPLATES if named else TABLE_TEMPLATES)
+    return ClassTable(paths, labels, classnames, FOLDER_TEMPLATES if named else TABLE_TEMPLATES, notes)
+
+
+def _kind(label: str) -> str:
+    return _ID if WNID.fullmatch(label) else _NUMBER if is_number(label) else _WORDS
+
+
+def _refuse_mixed(path: Path, found: LabelList, kinds: Mapping[str, int]) -> None:
+    """Refuse labels of more than one kind; ``kinds``: the first row of each, from 0."""
+    if len(kinds) > 1:
+        told = [f"{kind} in row {row + 1} ({found.paths[row]}: {found.labels[row]!r})" for kind, row in kinds.items()]
+        raise UserError(
+            got=f"{path}: labels of {len(kinds)} kinds: {', '.join(sorted(told))}",
+            expected="all WordNet ids, all numbers from 0, or all names (row 1 is the first with a picture)",
+            do="correct the labels that are of another kind than the rest",
+        )
+
+
+def _neither(table: Table) -> UserError:
+    return UserError(
+        got=str(table),
+        expected=f"{LIST_OR_TABLE}, filepath,classname or filepath,caption",
+        do="rename the columns, or take out the header of a list whose lines have a picture and its label each",
+    )
 
 
 def _needless_names(path: Path, why: str) -> UserError:
