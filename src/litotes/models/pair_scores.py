@@ -19,6 +19,7 @@ from litotes.objectives.diagnostics import PairDiagnostics, diagnostics
 SIGMA, TOTAL, DOUBT = "sigma", "total_variance", "one_minus_p"
 """The ways to say how unsure a model is: mean standard deviation, mean variance of the mixture, 1 - p."""
 _AT_ONCE = 8
+_QUERIES = 4
 _BLOCK = 32
 
 LeftOut = Callable[[np.ndarray, np.ndarray], Bool[np.ndarray, "p t"]]
@@ -131,10 +132,14 @@ class PairScorer:
         queries, gallery: pictures and texts, or texts and pictures: a model sees their product, the same both ways.
         """
         rows: dict[str, list[Tensor]] = {}
-        for query, listed in zip(queries.split(1), items.cpu(), strict=True):
-            found = self._all(query.to(self._device), gallery[listed].to(self._device))
-            for name, row in found.items():
-                rows.setdefault(name, []).append(row.double().cpu())
+        # A few queries with the items of all of them, of which each keeps its own: a quarter of the calls, whose cost
+        # is above that of the pairs that nobody asked for, with small adapters and with those of the paper's size.
+        for query, listed in zip(queries.split(_QUERIES), items.cpu().split(_QUERIES), strict=True):
+            found = self._all(query.to(self._device), gallery[listed.flatten()].to(self._device))
+            own = torch.arange(len(query))
+            for name, matrix in found.items():
+                by_query = matrix.double().cpu().view(len(query), *listed.shape)
+                rows.setdefault(name, []).append(by_query[own, own])
         return {name: torch.cat(parts) for name, parts in rows.items()}
 
     @torch.no_grad()
