@@ -105,6 +105,44 @@ def test_the_page_holds_every_class_and_folds_the_rest(results):
     assert page.index("<details>") > [found.start() for found in re.finditer("<tr><th scope=.row.>kind_", page)][29]
 
 
+def test_screen_and_page_have_the_interval_of_the_accuracy_and_what_guessing_gives(results, capsys):
+    suite = json.loads((results / "base.json").read_text())["suites"]["classification"]
+    ends = wilson_interval(round(120 * suite["acc1"]), 120)
+    assert suite["interval"] == list(ends)
+    printed = "–".join(f"{100 * end:.1f}" for end in ends)
+    assert report(results, "base") == 0
+    page, shown = (results / "page.html").read_text(encoding="utf-8"), " ".join(capsys.readouterr().out.split())
+    assert f"{100 * suite['acc1']:.1f} % ({printed})" in shown
+    assert f"{100 * suite['acc1']:.1f} %</span> <small>{printed}</small>" in page
+    assert "Guessing gives 2.4 %, and 12.2 % among the first five." in page
+    assert "Bars of the shares of the table below, with guessing at 2.4 and 12.2 percent" in page
+
+
+@pytest.mark.parametrize(
+    ("key", "odd", "told"),
+    [
+        ("interval", [0.9, 0.1], "interval is a list"), ("chance", "x", "chance is"),
+        ("chances", {"acc5": 2}, "acc5 is 2"), ("chance", None, "chance is null"),
+    ],
+)  # fmt: skip
+def test_an_edited_interval_or_level_is_refused(key, odd, told, results, capsys):
+    written = json.loads((results / "base.json").read_text())
+    written["suites"]["classification"][key] = odd
+    (results / "odd.json").write_text(json.dumps(written))
+    assert report(results, "odd") == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_result_of_an_earlier_version_has_no_interval(results):
+    written = json.loads((results / "base.json").read_text())
+    for key in ("interval", "intervals", "chance", "chances"):
+        del written["suites"]["classification"][key]
+    (results / "old.json").write_text(json.dumps(written))
+    assert report(results, "old", "adapted") == 0
+    page = (results / "page.html").read_text(encoding="utf-8")
+    assert "with guessing at 2.4 and 12.2 percent" in page  # as the newer result tells
+
+
 @pytest.mark.parametrize(
     "odd",
     [

@@ -112,6 +112,7 @@ def test_rsum_of_other_recalls_has_no_difference_and_all_recalls_a_row():
     records = {"few": record(r=few), "many": record(r=many)}
     compared = {"many": {"r": [Difference(("rsum",), 9, 45, 45, 0, 0), Difference(("i2t", "5"), 9, 0.1, 0.2, 0, 0)]}}
     cells = {row.label: row.cells for row in sections(records, compared)[0].rows}
+    assert [cell.bar for cell in cells["Retrieval, plain captions: rSum"]] == pytest.approx([45 / 200, 166 / 600])
     for label in ("Retrieval, plain captions: rSum", "Gap to plain captions: rSum", "Picture → caption, R@5"):
         assert (cells[label][1].difference, cells[label][1].reach, cells[label][1].verdict) == ("", "", "")
     assert cells["Picture → caption, R@1"][1].difference == "+5.2"
@@ -120,10 +121,35 @@ def test_rsum_of_other_recalls_has_no_difference_and_all_recalls_a_row():
     ]
     assert [cell.text for cell in cells["Caption → picture, R@10"]] == ["–", "27.7 %"]
     assert other_depths(records) == [
-        "r: many was searched with K = 1, 5, 10 and few with K = 1, so that their rSum are sums of other recalls and "
-        "are not compared."
+        "r: many was searched with K = 1, 5, 10 and few with K = 1, so that their rSum are sums of other recalls, "
+        "of at most 600 and 200, and are not compared."
     ]
     assert other_depths({"a": records["few"], "b": records["few"]}) == []
+
+
+def test_the_bar_of_rsum_ends_at_its_maximum_which_is_told_where_it_is_not_600():
+    def of_one_k(share):
+        only = {"1": share}
+        return record(r={**retrieval(200 * share), "i2t": only, "t2i": only})
+
+    cells = rows({"a": of_one_k(1.0), "b": of_one_k(0.25)}, "Retrieval: r")
+    assert [cell.bar for cell in cells["Retrieval, plain captions: rSum of at most 200"]] == [1.0, 0.25]
+    three = rows({"a": record(r=retrieval(600.0))}, "Retrieval: r")
+    assert three["Retrieval, plain captions: rSum"][0].bar == 1.0
+    # a model without the suite, or without the sum, has no part in it
+    assert "Retrieval, plain captions: rSum of at most 200" in rows({"a": BASE, "b": of_one_k(1.0)}, "Retrieval: r")
+    without = of_one_k(1.0)
+    del without["suites"]["r"]["rsum"]
+    assert "Retrieval, plain captions: rSum" in rows({"a": record(r=retrieval(600.0)), "b": without}, "Retrieval: r")
+
+
+def test_the_bar_of_rsum_by_coco_judges_is_of_its_own_depths():
+    recalls = {way: {"1": 0.5, "5": 0.5} for way in ("i2t", "t2i")}
+    graded = {way: {"map_at_r": 0.1, "r_precision": 0.1, "r1": 0.1} for way in ("i2t", "t2i")}
+    result = {"task": "judged_retrieval", "n_images": 5000, "n_texts": 25_000, "rsum": 200.0, "eccv": graded,
+              **dict.fromkeys(("coco_5k", "coco_1k", "cxc"), recalls)}  # fmt: skip
+    cells = rows({"a": record(coco=result)}, "Retrieval by COCO's judges")
+    assert cells["COCO 1K: rSum of at most 400"][0].bar == 0.5
 
 
 def test_a_type_without_questions_has_no_row():

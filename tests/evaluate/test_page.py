@@ -214,7 +214,9 @@ def test_charts_show_shares_choices_and_recall(results):
     assert "VALSE, valid, 9" in interval_bars(valse, records).svg
     assert interval_bars(retrieval, records) is None
     said = {name: found["retrieval"] for name, found in answers_of(results).items()}
-    i2t, t2i = recall_curves(said, ["first", "second"])
+    i2t, t2i = recall_curves(said, ["first", "second"], (1, 5))
+    assert ">5<" in i2t.svg and ">5<" in t2i.svg
+    assert recall_curves(said, ["first", "second"], (1,)) == []
     assert i2t.title.startswith("Picture → caption") and t2i.title.startswith("Caption → picture")
     table = wrong_choices(records["second"]["suites"]["mcq"], "second")
     assert table.kinds == ("right", "option 0", "option 1")
@@ -227,6 +229,23 @@ def test_charts_show_shares_choices_and_recall(results):
         assert sum(share for _, share in by_type[kind]) == pytest.approx(1)
     assert wrong_choices({"wrong_by_type": {"positive": {}}}, "m") is None
     assert wrong_choices({}, "m") is None
+
+
+def test_recall_is_drawn_as_far_as_was_asked_where_everything_stands_first():
+    said = [Answer({"picture": name, "way": way}, {"rank": 1}) for name in "abcdef" for way in ("i2t", "t2i")]
+    for chart in recall_curves({"m": said}, ["m"], (1, 5)):
+        ticks = re.findall(r">(\d+)</text>", chart.svg)
+        assert ticks == ["1", "5"]
+
+
+def test_a_page_of_a_single_k_has_no_chart_of_depths(results):
+    for name in ("first", "second"):
+        told = json.loads((results / f"{name}.json").read_text())
+        for way in ("i2t", "t2i"):
+            del told["suites"]["retrieval"][way]["5"]
+        write_json(results / f"{name}.json", told)
+    page, _ = report(results)
+    assert "right item among the first K; thin line" not in page and "rSum of at most 200" in page
 
 
 def test_names_with_signs_of_a_formula_are_drawn_as_they_are(results):
@@ -247,9 +266,9 @@ def test_published_figures_stand_as_hollow_bars_and_points(results):
     assert both.svg.count(">a<") == 2 and ">a<" not in own.svg
     assert both.svg.count("fill: none") == own.svg.count("fill: none") + 2  # it has no figure for the third row
     said = {"first": answers_of(results)["first"]["retrieval"]}
-    alone = recall_curves(said, ["first"])[0]
+    alone = recall_curves(said, ["first"], (1, 5))[0]
     paper = {way: {"1": 0.5, "2": 0.7} for way in ("i2t", "t2i")}
-    beside = recall_curves(said, ["first"], "retrieval", [paper])[0]
+    beside = recall_curves(said, ["first"], (1, 5), "retrieval", [paper])[0]
     assert "hollow" in beside.title and beside.svg.count("<use") >= alone.svg.count("<use") + 2
 
 

@@ -12,6 +12,7 @@ from litotes.evaluate.negation import MultipleChoice, Pairs
 from litotes.evaluate.notes import notes_of_all
 from litotes.evaluate.retrieval import Retrieval, depths
 from litotes.evaluate.suite import run_suites
+from litotes.metrics.paired import wilson_interval
 from litotes.objectives.space import SpaceConfig
 from tiny import noise_pictures as pictures
 
@@ -224,6 +225,23 @@ def test_classification_averages_unit_prompts():
     torch.testing.assert_close(
         suite.class_embeddings(FakeEncoder(images, texts)), torch.tensor([[math.sqrt(0.5)] * 2, [1.0, 0.0]])
     )
+
+
+def test_shares_of_classes_have_intervals_over_the_pictures_and_the_level_of_guessing():
+    names = ["a", "b", "c", "d", "e", "f"]
+    texts = {f"the {name}": [math.cos(0.1 * i), math.sin(0.1 * i)] for i, name in enumerate(names)}
+    # all pictures lie at a, and f is the furthest from it: one right first, two of three among the first five
+    images = {f"folder/p{i}": [1.0, 0.0] for i in range(3)}
+    suite = Classification("classification", pictures(3), [0, 3, 5], names, ["the {c}"])
+    result = suite.run(FakeEncoder(images, texts))
+    assert (result["acc1"], result["acc5"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert (result["chance"], result["chances"]) == (1 / 6, {"acc5": 5 / 6})
+    assert result["interval"] == list(wilson_interval(1, 3))
+    assert result["intervals"] == {"acc5": list(wilson_interval(2, 3))}
+    # Wilson's interval of 1 in 3, as tables have it
+    assert result["interval"] == pytest.approx([0.0615, 0.7923], abs=1e-4)
+    few = Classification("classification", pictures(1), [0], ["a", "b"], ["the {c}"]).run(FakeEncoder(images, texts))
+    assert (few["acc5"], few["intervals"], few["chance"], few["chances"]) == (None, {}, 0.5, {})
 
 
 def test_classes_of_one_name_tie_and_are_told():

@@ -1,5 +1,6 @@
 """The command line: a table of commands, each imported only when it is called."""
 
+import difflib
 import importlib
 import io
 import sys
@@ -146,13 +147,23 @@ def overview(group: str = "") -> str:
     )
 
 
+def _is_second_word(word: str, first: str, parts: list[str]) -> bool:
+    """Whether a word, none of ``parts``, was meant as one of them: after a command of its own only one close to them.
+
+    "published.json" is a file, "publishd" a slip.
+    """
+    if not parts or word.startswith("-"):
+        return False
+    return first not in COMMANDS or bool(difflib.get_close_matches(word, parts, cutoff=0.8))
+
+
 def split_command(words: list[str]) -> tuple[str, list[str]]:
     """The longest command name that the words begin with, and what follows it."""
     parts = sorted(name for name in COMMANDS if name.startswith(words[0] + " "))
     pair = " ".join(words[:2])
     if pair in parts:
         return pair, words[2:]
-    if parts and len(words) > 1 and not words[1].startswith("-"):
+    if len(words) > 1 and _is_second_word(words[1], words[0], [part.removeprefix(words[0] + " ") for part in parts]):
         require_known([pair], parts, "the command line")
     if words[0] in COMMANDS:
         return words[0], words[1:]

@@ -102,11 +102,7 @@ def _pairs(name: str, kind: type, words: list[str]) -> dict[str, Any]:
     while rest:
         word = rest.pop(0)
         if not word.startswith("--") or word == "--":
-            raise UserError(
-                got=f"{word!r} where an option should stand",
-                expected=f"--option value; litotes {name} takes no other words",
-                do="put values with blanks in quotes, and an option's name before its value",
-            )
+            raise _stray(word, name, kind)
         said, equals, value = word[2:].partition("=")
         field = said.replace("-", "_")
         _require_option(field, kind, f"the options of litotes {name}")
@@ -124,6 +120,19 @@ def _pairs(name: str, kind: type, words: list[str]) -> dict[str, Any]:
             )
         found[field] = [*found.get(field, ()), value] if field in several else value
     return found
+
+
+def _stray(word: str, name: str, kind: type) -> UserError:
+    """A word where an option should stand; with the option that it is meant for where only one, of paths, is needed."""
+    needed = [field for field in fields(kind) if _is_needed(field)]
+    do = "put values with blanks in quotes, and an option's name before its value"
+    if len(needed) == 1 and _is_paths(needed[0].type):
+        do = f"write {flag(needed[0].name)} {word}, and {flag(needed[0].name)} before each other file too"
+    return UserError(
+        got=f"{word!r} where an option should stand",
+        expected=f"--option value; litotes {name} takes no other words",
+        do=do,
+    )
 
 
 def _from_file(path: Path, kind: type) -> dict[str, Any]:

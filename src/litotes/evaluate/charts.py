@@ -62,14 +62,15 @@ def interval_bars(section: Section, records: Records, published: Records | None 
         for letter, record in zip(ascii_lowercase, (published or {}).values(), strict=False)
         if section.suite in record["suites"]
     ]
-    chance = next(result for result in results if result is not None)["chance"]
+    told = [[value_at(result, row.chance) for result in results] for row in rows]
+    chances = [next(float(chance) for chance in by_model if chance is not None) for by_model in told]
     step, lane = 0.17, 0.17 * (len(records) + len(others)) + 0.33
     figure = Figure(figsize=(4.3, lane * len(rows) + 0.35))
     axes = figure.add_axes((0.035, 0.3 / figure.get_figheight(), 0.915, 1 - 0.32 / figure.get_figheight()))
     for number, row in enumerate(rows):
         top = -lane * number
         axes.text(0, top, row.label, fontsize=9.5, color=INK, va="top", parse_math=False)
-        guessing = [100 * chance] * 2
+        guessing = [100 * chances[number]] * 2
         axes.plot(guessing, [top - 0.19, top - lane + 0.07], color=SOFT, linewidth=0.9, linestyle=(0, (2, 2)))
         for model, result in enumerate(results):
             share, ends = value_at(result, row.path), value_at(result, row.interval)
@@ -90,27 +91,34 @@ def interval_bars(section: Section, records: Records, published: Records | None 
     hollow = "; hollow: published" if others else ""
     return Chart(
         f"Shares with their 95 % intervals; dashed: guessing{hollow}",
-        f"Bars of the shares of the table below, with guessing at {100 * chance:.1f} percent",
+        f"Bars of the shares of the table below, with guessing at {_percents(chances)} percent",
         Markup(svg_element(figure, f"bars-{section.suite}", MODEL_COLOURS)),
     )
 
 
 def recall_curves(
-    answers: Mapping[str, Sequence[Answer]], labels: Sequence[str], suite: str = "", published: Sequence[Record] = ()
+    answers: Mapping[str, Sequence[Answer]],
+    labels: Sequence[str],
+    ks: Sequence[int],
+    suite: str = "",
+    published: Sequence[Record] = (),
 ) -> list[Chart]:
     """Recall at every depth up to ``DEEPEST`` or the deepest rank, a curve a model, one chart each way.
 
     answers: of searches, by the label of the model; labels: of all models of the page, which set colours and strokes.
+    ks: that were asked for, which the axis names and which it reaches in any case; a single one needs no chart.
     suite: its name. published: results of the same searches, whose recalls stand as hollow points. The thin line is
     what a random order would get.
     """
+    if len(ks) < 2:
+        return []
     charts = []
     for way, words in _WAYS.items():
         figure = Figure(figsize=(3.4, 2.35))
         axes = figure.add_axes((0.13, 0.21, 0.84, 0.74))
         asked = {label: [answer for answer in said if answer.asked["way"] == way] for label, said in answers.items()}
         deepest = min(DEEPEST, max(answer.given["rank"] for said in asked.values() for answer in said))
-        depths = np.arange(1, max(deepest, 2) + 1)
+        depths = np.arange(1, max(deepest, *ks) + 1)
         for label, said in asked.items():
             model = labels.index(label)
             shares = [100 * hits(said, int(k)).mean() for k in depths]
@@ -120,7 +128,9 @@ def recall_curves(
         for result in published:
             known = {int(k): 100 * share for k, share in result[way].items() if int(k) <= depths[-1]}
             axes.plot(list(known), list(known.values()), "o", color=INK, markerfacecolor="none", markersize=5)
+        named = sorted({*ks, *(k for k in (1, 10, 100) if k <= depths[-1])})
         axes.set(xscale="log", ylim=(0, 102), xlim=(1, None), yticks=range(0, 101, 25))
+        axes.set_xticks(named)
         axes.set_xlabel("K", fontsize=8.5, color=SOFT, labelpad=1)
         axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:.0f}"))
         axes.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
@@ -179,6 +189,11 @@ def _bar(axes: Axes, at: float, share: float, ends: Sequence[float], model: int)
     axes.plot(ends, [at, at], color=INK, linewidth=1.1, solid_capstyle="butt")
     for end in ends:
         axes.plot([end, end], [at - 0.045, at + 0.045], color=INK, linewidth=1.1)
+
+
+def _percents(shares: Sequence[float]) -> str:
+    """Shares as numbers of percent, each once."""
+    return " and ".join(dict.fromkeys(f"{100 * share:.1f}" for share in shares))
 
 
 def _colour(model: int) -> str:

@@ -132,6 +132,7 @@ _OF_SUITE: dict[str, _Form] = {
     "notes": _TEXTS, "captions_without_words": _COUNT, "repeated_rows": _COUNT, "equal_names": _NAMED,
     "equal_options": _COUNT, "unanswerable": _COUNT, "total_if_ties_go_to_first": _SHARE, "if_ties_won": _NAMED,
     "if_ties_won.*": _SHARE_OR_NONE, "file": _TEXT, "class_answers": _BY_CLASS,
+    "chance": _SHARE, "chances": _NAMED, "chances.*": _SHARE,
 }  # fmt: skip
 """What else of a suite is read, where its first part is there."""
 _SEARCHES = ("zeroshot_retrieval", "judged_retrieval")
@@ -202,7 +203,7 @@ def _of_measures(where: str, result: Mapping[str, Any], measures: Sequence[Measu
         if not _INTERVAL.fits(ends):
             yield _fault(".".join((where, *measure.interval)), ends, _INTERVAL)
         if ends is not None:
-            yield from _at(result, "chance", _SHARE, where)
+            yield from _at(result, ".".join(measure.chance), _SHARE, where)
 
 
 def _of_choices(where: str, result: Mapping[str, Any]) -> Iterator[Fault]:

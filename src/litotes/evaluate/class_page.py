@@ -41,8 +41,13 @@ class ClassRow:
 
 @dataclass(frozen=True)
 class ByClass:
-    """All classes of a suite: sentences about them, the worst ones, and the others, which a reader unfolds."""
+    """All classes of a suite: sentences about them, the worst ones, and the others, which a reader unfolds.
 
+    ``last``: the model that orders them. ``compared``: of each model, whether it has differences from the first.
+    """
+
+    last: str
+    compared: tuple[bool, ...]
     told: tuple[str, ...]
     worst: tuple[ClassRow, ...]
     others: tuple[ClassRow, ...]
@@ -52,7 +57,8 @@ class ByClass:
 def class_tables(records: Records) -> dict[str, ByClass]:
     """By suite, a table of its classes, those that the last model knows least first, then as the first model does.
 
-    Of equal ones those with more pictures stand first. Classes without a picture have no row and are counted in words.
+    Last and first are of those that were asked; models are compared with the first of all alone. Of equal classes those
+    with more pictures stand first. Classes without a picture have no row and are counted in words.
     A suite whose results do not tell its classes (``class_answers`` of ``Classification``) has no table.
     """
     names = dict.fromkeys(name for record in records.values() for name in record["suites"])
@@ -70,6 +76,8 @@ def _table(results: Sequence[Record], labels: Sequence[str]) -> ByClass:
     first, *others = known.values()
     shared = [name for name in first if all(name in by_class for by_class in others)]
 
+    before = told[labels[0]]
+
     def order(name: str) -> tuple[float, ...]:
         return (*(_share(by_class[name]) for by_class in (*reversed(others), first)), -float(first[name]["n"]))
 
@@ -77,14 +85,18 @@ def _table(results: Sequence[Record], labels: Sequence[str]) -> ByClass:
         ClassRow(
             name,
             first[name]["n"],
-            tuple(_cell(own[name], None if own is first else first[name]) if own else None for own in told.values()),
+            tuple(
+                _cell(own[name], None if own is before or not before else before[name]) if own else None
+                for own in told.values()
+            ),
         )
         for name in sorted(shared, key=order)
     ]
     cut = AT_ONCE if len(rows) > AT_ONCE + _FEW_MORE else len(rows)
     folded = f"The other {len(rows) - cut:,} of {len(rows):,} classes" if cut < len(rows) else ""
-    sentences = [*_without(results, len(first)), *_moved(known, shared)]
-    return ByClass(tuple(sentences), tuple(rows[:cut]), tuple(rows[cut:]), folded)
+    sentences = [*_without(results, len(first)), *(_moved(known, shared) if before else [])]
+    compared = tuple(bool(before and own) and own is not before for own in told.values())
+    return ByClass(list(known)[-1], compared, tuple(sentences), tuple(rows[:cut]), tuple(rows[cut:]), folded)
 
 
 def _share(told: Mapping[str, Any]) -> float:

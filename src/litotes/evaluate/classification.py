@@ -19,6 +19,7 @@ from litotes.evaluate.suite import (
     Result,
     Suite,
     base_name,
+    interval_of,
     require_in_range,
     require_parallel,
     sha256_of_rows,
@@ -42,7 +43,9 @@ class Classification(Suite):
     ``labels`` [pictures]: index into ``classnames``. ``templates``: prompts with ``{c}`` or ``{}`` for the name, in
     which underscores become spaces (in the prompt only). ``notes``: what must be known of the pictures.
 
-    ``run`` gives ``acc1``, ``acc5`` (None under five classes), ``mean_per_class_recall``, ``per_class`` by class name
+    ``run`` gives ``acc1``, ``acc5`` (None under five classes), ``mean_per_class_recall``; ``interval``, Wilson's 95 %
+    interval of ``acc1``, and ``intervals``, that of ``acc5`` where there is one; ``chance``, what guessing gives for
+    ``acc1``: 1 / classes, and ``chances``, for ``acc5``: 5 / classes; ``per_class`` by class name
     with an image (by ``name #index`` where names repeat), ``class_answers`` by the same names: ``n`` pictures,
     ``right`` ones, the class most often answered ``instead`` and how many ``times`` (None and 0 where all are right; of
     several, the first in the order of classes); ``n_classes``, those that are asked for; ``equal_names``: classes whose
@@ -100,9 +103,15 @@ class Classification(Suite):
             scores = self.scorer.scores(images, classes)
         recall = recall_of_classes(scores, self.labels)
         answers = self._answers(scores)
+        first, n = accuracy_at(scores, self.labels, 1), len(self.labels)
+        five = accuracy_at(scores, self.labels, _FIRST) if len(self.classnames) >= _FIRST else None
         return {
-            "acc1": accuracy_at(scores, self.labels, 1),
-            "acc5": accuracy_at(scores, self.labels, _FIRST) if len(self.classnames) >= _FIRST else None,
+            "acc1": first,
+            "acc5": five,
+            "interval": interval_of(first, n),
+            "intervals": {} if five is None else {"acc5": interval_of(five, n)},
+            "chance": 1 / len(self.classnames),
+            "chances": {} if five is None else {"acc5": _FIRST / len(self.classnames)},
             "mean_per_class_recall": mean_per_class_recall(scores, self.labels),
             "per_class": {self._key(label): share for label, share in recall.items()},
             "class_answers": self._class_answers(answers),

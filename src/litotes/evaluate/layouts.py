@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from litotes.evaluate.rows import Measure, Record
+from litotes.evaluate.rows import Measure, Record, value_at
 
 
 def _mcq(name: str, result: Record) -> tuple[str, str, list[Measure]]:
@@ -85,7 +85,7 @@ def _judged(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     graded = (("map_at_r", "mAP@R"), ("r_precision", "R-Precision"), ("r1", "R@1"))
     rows += [Measure(f"ECCV Caption, {words}, {label}", ("eccv", way, key), "percent")
              for key, label in graded for way, words in ways]  # fmt: skip
-    total = Measure("COCO 1K: rSum", ("rsum",), "rsum", main=True)
+    total = Measure("COCO 1K: rSum", ("rsum",), "rsum", main=True, summed=("coco_1k", "i2t"))
     told = result.get("doubt", {}).get("ways", {})
     rows += [Measure(f"COCO 5K, {words}, AURC by {word}", ("doubt", "ways", way, key, "aurc"), "control")
              for way, words in ways for key, word in _DOUBTS.items() if key in told.get(way, {})]  # fmt: skip
@@ -98,11 +98,23 @@ def _judged(name: str, result: Record) -> tuple[str, str, list[Measure]]:
 
 def _classification(name: str, result: Record) -> tuple[str, str, list[Measure]]:
     rows = [
-        Measure("Zero-shot classification: right class first", ("acc1",), "percent", main=True, n=result["n_images"]),
-        Measure("Right class among the first five", ("acc5",), "percent", n=result["n_images"]),
+        Measure(
+            "Zero-shot classification: right class first", ("acc1",), "percent", main=True,
+            interval=("interval",), n=result["n_images"],
+        ),
+        Measure(
+            "Right class among the first five", ("acc5",), "percent",
+            interval=("intervals", "acc5"), n=result["n_images"], chance=("chances", "acc5"),
+        ),
         Measure("Mean recall of the classes", ("mean_per_class_recall",), "percent"),
-    ]
+    ]  # fmt: skip
     note = f"{result['n_images']:,} pictures. What an adaptation to negation could make the model forget."
+    if "chance" in result:
+        five = value_at(result, ("chances", "acc5"))
+        among = "" if five is None else f", and {100 * five:.1f} % among the first five"
+        note += f" Guessing gives {100 * result['chance']:.1f} %{among}."
+    if "interval" in result:
+        note += _INTERVALS
     kept = [row for row in rows if result[row.path[0]] is not None]
     return _titled("Zero-shot classification", name, "classification"), note, kept
 

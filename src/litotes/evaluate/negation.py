@@ -19,13 +19,13 @@ from litotes.evaluate.suite import (
     Suite,
     base_name,
     count_repeated,
+    interval_of,
     require_in_range,
     require_parallel,
     sha256_of_rows,
 )
 from litotes.metrics.choice import choice_accuracy, chosen_instead, pair_accuracy, strictly_best
 from litotes.metrics.cosine import unit
-from litotes.metrics.paired import wilson_interval
 from litotes.metrics.similarity import Similarity
 from litotes.models.pair_scores import PairScorer
 
@@ -118,8 +118,8 @@ class MultipleChoice(Suite):
             "total_if_ties_go_to_first": by_first,
             "n": len(self.options),
             "chance": 1 / size,
-            "interval": _interval(counts["total"], len(texts)),
-            "intervals": {kind: _interval(counts[kind], _count(counts, kind)) for kind in sorted(set(self.types))},
+            "interval": interval_of(counts["total"], len(texts)),
+            "intervals": {kind: interval_of(counts[kind], _count(counts, kind)) for kind in sorted(set(self.types))},
             "controls": self._controls(encoder.similarity, pictures, asked, texts),
             "seed": CONTROL_SEED,
             "repeated_rows": count_repeated(self._rows()),
@@ -171,11 +171,6 @@ def another_of_each(n: int, seed: int = CONTROL_SEED) -> Tensor:
     others = torch.empty(n, dtype=torch.int64)
     others[order] = order.roll(1)
     return others
-
-
-def _interval(share: float | None, n: int) -> list[float]:
-    """Wilson's interval of a share of n questions."""
-    return list(wilson_interval(round((share or 0.0) * n), n))
 
 
 def _count(counts: Mapping[str, float | None], kind: str) -> int:
@@ -236,7 +231,7 @@ class Pairs(Suite):
             both = torch.stack([above, below], dim=1)
             answers += choices(both, [0] * len(both), self._asked(key, len(answers)))
         n = len(self.pictures)
-        intervals = {key: _interval(share, n) for key, share in shares.items()}
+        intervals = {key: interval_of(share, n) for key, share in shares.items()}
         return {**shares, "intervals": intervals, "ties": ties, "n": n, "chance": 0.5, "answers": answers}
 
     def _asked(self, key: str, first: int) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from litotes.evaluate.compare import Differences
 from litotes.evaluate.notes import notes_of_all
 from litotes.evaluate.results import write_json, write_text
 from litotes.evaluate.rows import Records
-from litotes.evaluate.sections import require_same_questions, sections
+from litotes.evaluate.sections import require_same_questions, sections, shared_suites
 from litotes.evaluate.uncertainty_page import uncertainties
 from litotes.evaluate.verdict import summary
 
@@ -81,6 +81,8 @@ def write_comparison_report(
         notes=notes,
         adaptation=adaptation,
         sections=shown,
+        compared=bool(shared_suites(records)),
+        asked_alike=len({frozenset(record["suites"]) for record in records.values()}) == 1,
         verdict=() if adaptation else summary(records, singles.compared),
         strokes=STROKES,
         headlines=any(row.main for section in shown for row in section.rows),

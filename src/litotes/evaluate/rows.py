@@ -33,7 +33,8 @@ class Cell:
 class Row:
     """One measure, one cell a model. ``main`` marks the measures that a headline takes.
 
-    ``path``, ``interval``: places of the figure and of its interval in a suite's result.
+    ``path``, ``interval``, ``chance``: places of the figure, of its interval and of what guessing gives in a suite's
+    result.
     """
 
     label: str
@@ -41,6 +42,7 @@ class Row:
     main: bool = False
     path: tuple[str, ...] = ()
     interval: tuple[str, ...] = ()
+    chance: tuple[str, ...] = ("chance",)
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,21 @@ class Section:
     left_out: tuple[str, ...] = ()
     source: str = ""
 
+    @property
+    def compared(self) -> tuple[bool, ...]:
+        """Of each model, whether a row has its difference from the first."""
+        return tuple(
+            any(cell.difference for cell in cells) for cells in zip(*(row.cells for row in self.rows), strict=True)
+        )
+
 
 @dataclass(frozen=True)
 class Measure:
     """A figure to be found in a suite's result, and how it is printed; ``interval``: where that of a share is.
 
-    ``n``: questions that a share is of, None where it is no plain share. ``summed``: where the parts of a sum are,
-    which can be compared only with a sum of the same parts.
+    ``chance``: where that stands which guessing gives. ``n``: questions that a share is of, None where it is no plain
+    share. ``summed``: where the parts of a sum are, of one of the two ways of a search; it can be compared only with a
+    sum of the same parts.
     """
 
     label: str
@@ -74,13 +84,15 @@ class Measure:
     interval: tuple[str, ...] = ()
     n: int | None = None
     summed: tuple[str, ...] = ()
+    chance: tuple[str, ...] = ("chance",)
 
 
 @dataclass(frozen=True)
 class Kind:
     """How figures of a kind are printed: factor, unit, full scale of the bar, whether more is better, sign, decimals.
 
-    ``scale``: None for the greatest figure of the row, 0 for no bar.
+    ``scale``: None for the greatest figure of the row, 0 for no bar. Of a sum it is the usual maximum; where the parts
+    are told, each figure has its own.
     """
 
     factor: float
@@ -109,23 +121,38 @@ def keys_at(result: Record | None, path: tuple[str, ...]) -> set[str]:
     return set(value) if isinstance(value, Mapping) else set()
 
 
+def depths_of(result: Record) -> list[int]:
+    """Every K that a search was asked for, in their order; by COCO's judges those of its rSum; none of other suites."""
+    return sorted(map(int, keys_at(result.get("coco_1k", result), ("i2t",))))
+
+
 def row_of(measure: Measure, results: list[Record | None]) -> Row:
     """One measure of several models, the first being what the others are compared with.
 
-    A sum of other parts than the first model's has no difference.
+    A sum of other parts than the first model's has no difference; its bar ends at 100 for each part, both ways, and the
+    label tells this end where it is the same for all and not the usual one.
     """
     values = [number_at(result, measure.path) for result in results]
     kind = KINDS[measure.kind]
     greatest = max((abs(value) for value in values if value is not None), default=0.0) or 1.0
     scale = greatest if kind.scale is None else kind.scale
     parts = [keys_at(result, measure.summed) if measure.summed else set() for result in results]
+    ends_at = [most_of_sum(len(some)) if some and kind.scale else scale for some in parts]
     cells = [
-        _cell(value, values[0] if i and parts[i] == parts[0] else None, kind, scale) for i, value in enumerate(values)
+        _cell(value, values[0] if i and parts[i] == parts[0] else None, kind, ends_at[i])
+        for i, value in enumerate(values)
     ]
     if measure.interval:
         ends = [value_at(result, measure.interval) for result in results]
         cells = [replace(cell, interval=_ends(pair)) for cell, pair in zip(cells, ends, strict=True)]
-    return Row(measure.label, tuple(cells), measure.main, measure.path, measure.interval)
+    shown = {end for end, value in zip(ends_at, values, strict=True) if value is not None}
+    unusual = f" of at most {min(shown):g}" if measure.summed and len(shown) == 1 and shown != {scale} else ""
+    return Row(measure.label + unusual, tuple(cells), measure.main, measure.path, measure.interval, measure.chance)
+
+
+def most_of_sum(ks: int) -> float:
+    """The maximum of rSum: 100 for each of so many K, both ways."""
+    return 200.0 * ks
 
 
 def _ends(interval: Sequence[float] | None) -> str:

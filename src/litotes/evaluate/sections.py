@@ -9,7 +9,19 @@ from litotes.data.screening import headline, rows_left_out
 from litotes.errors import UserError
 from litotes.evaluate.compare import Difference, Differences, is_beyond_chance
 from litotes.evaluate.layouts import LAYOUTS
-from litotes.evaluate.rows import KINDS, Measure, Record, Records, Row, Section, keys_at, number_at, row_of, signed
+from litotes.evaluate.rows import (
+    KINDS,
+    Measure,
+    Record,
+    Records,
+    Row,
+    Section,
+    depths_of,
+    most_of_sum,
+    number_at,
+    row_of,
+    signed,
+)
 
 _DIGITS = 12
 
@@ -101,12 +113,13 @@ def other_depths(records: Records) -> list[str]:
     for other, record in records.items():
         for name, result in record["suites"].items():
             known = first["suites"].get(name)
-            if known is None or keys_at(known, ("i2t",)) == keys_at(result, ("i2t",)):
+            if known is None or depths_of(known) == depths_of(result):
                 continue
-            ours, theirs = (", ".join(sorted(one["i2t"], key=int)) for one in (result, known))
+            ours, theirs = (", ".join(map(str, depths_of(one))) for one in (result, known))
+            most, least = (f"{most_of_sum(len(depths_of(one))):g}" for one in (result, known))
             told.append(
                 f"{name}: {other} was searched with K = {ours} and {label} with K = {theirs}, so that their rSum are "
-                "sums of other recalls and are not compared."
+                f"sums of other recalls, of at most {most} and {least}, and are not compared."
             )
     return told
 
@@ -121,8 +134,8 @@ class Comparable(NamedTuple):
 def comparable(records: Records) -> Comparable:
     """The records without the results of suites that were asked other questions than the first model that has them.
 
-    A model of which nothing is left is left out. Errors: those of ``require_same_questions``, where after that no suite
-    is there for two models.
+    A model of which nothing is left is left out. Models that no suite was asked of in common stay, and a note says that
+    nothing is compared. Errors: those of ``require_same_questions``, where that is so since figures were left out.
     """
     first: dict[str, tuple[str, Record]] = {}
     kept: dict[str, Record] = {}
@@ -145,7 +158,26 @@ def comparable(records: Records) -> Comparable:
             notes.append(f"{label} is not shown: nothing that it was asked can be compared.")
     if notes and not any(sum(name in record["suites"] for record in kept.values()) > 1 for name in first):
         require_same_questions(records)
+    if len(kept) > 1 and not shared_suites(kept):
+        notes.append(_nothing_shared(list(kept)))
     return Comparable(kept, notes)
+
+
+def shared_suites(records: Records) -> list[str]:
+    """The suites that were asked of the first model and of another one, which alone have differences."""
+    first, *others = records.values()
+    return [name for name in first["suites"] if any(name in other["suites"] for other in others)]
+
+
+def _nothing_shared(labels: Sequence[str]) -> str:
+    """That several models were asked nothing in common with the first, in a sentence or two."""
+    first, *others = labels
+    if len(others) == 1:
+        return f"No suite was asked of both {first} and {others[0]}: nothing is compared, each stands for itself."
+    return (
+        f"No suite that was asked of {first} was asked of another model: nothing is compared, since that would be done "
+        "with the first one given."
+    )
 
 
 def _how_questions_differ(name: str, record: Record, other: Record, known: str) -> str:

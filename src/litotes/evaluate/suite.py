@@ -11,6 +11,7 @@ from litotes.data.images import Pictures
 from litotes.errors import UserError
 from litotes.evaluate.answers import Answer
 from litotes.evaluate.features import Encoder, Remembering, picture_digests, remembering
+from litotes.metrics.paired import wilson_interval
 
 Result = dict[str, Any]
 
@@ -85,6 +86,11 @@ def count_repeated(rows: Iterable[tuple[object, ...]]) -> int:
     """How many rows say what an earlier one says already."""
     whole = list(rows)
     return len(whole) - len(set(whole))
+
+
+def interval_of(share: float | None, n: int) -> list[float]:
+    """Wilson's 95 % interval of a share of n questions, its two ends as a result holds them."""
+    return list(wilson_interval(round((share or 0.0) * n), n))
 
 
 def base_name(pictures: Pictures, index: int) -> str:

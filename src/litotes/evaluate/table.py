@@ -48,7 +48,7 @@ def _differences(record: Mapping[str, Any]) -> Differences:
 def figures_table(
     records: Mapping[str, Mapping[str, Any]], title: str, compared: Mapping[str, Differences] | None = None
 ) -> Table:
-    """All figures by section, a column a model; of two or more, the last one's difference from the first.
+    """All figures by section, a column a model; the last one's difference from the first, where a row has one.
 
     ``compared``: as in ``sections``; the 95 % interval stands behind the difference. Names from files are written as
     they are, and what is left out stands below the title of the suite that it is left out of.
@@ -57,9 +57,11 @@ def figures_table(
     table.add_column("measure")
     for label in records:
         table.add_column(Text(label), justify="right")
-    if len(records) > 1:
+    shown = sections(records, compared)
+    has_differences = any(section.compared[-1] for section in shown if section.rows)
+    if has_differences:
         table.add_column("difference", justify="right")
-    for section in sections(records, compared):
+    for section in shown:
         table.add_section()
         table.add_row(Text(section.title, style="bold"))
         for sentence in section.left_out:
@@ -69,7 +71,7 @@ def figures_table(
             reach = f" ({last.reach})" if last.reach else ""
             change = [Text.assemble((last.difference, _COLOURS.get(last.verdict, "default")), reach)]
             figures = [cell.text if len(records) > 1 else _alone(cell) for cell in row.cells]
-            table.add_row(Text(f"  {row.label}"), *figures, *(change if len(records) > 1 else []))
+            table.add_row(Text(f"  {row.label}"), *figures, *(change if has_differences else []))
     return table
 
 
