@@ -157,7 +157,7 @@ LATIN = "caf\xe9 {c}\n".encode("latin-1")
         ("--classnames", b"", "names.txt is an empty file"),
         ("--classnames", b"\n\n", "names.txt holds blank lines only"),
         ("--classnames", b"a\n\nb\n", "names.txt: line 2 is empty"),
-        ("--classnames", b"a\n", "names.txt with 1 names for 2 class folders in classes"),
+        ("--classnames", b"a\n", "names.txt with 1 name for 2 class folders in classes"),
         ("--classnames", b"a\nb\nc\n", "names.txt with 3 names for 2 class folders in classes"),
         ("--templates", LATIN, "names.txt is not UTF-8"),
         ("--templates", b"", "names.txt is an empty file"),

@@ -207,7 +207,7 @@ def test_the_command_keeps_the_answers_and_the_report_reads_them(coco, capsys, m
     assert len(lines) == 30 and {"rank", "rank_1k"} <= json.loads(lines[0])["base"].keys()
     assert main(["report", "--results", "one.json", "--results", "two.json", "--output", "page.html"]) == 0
     shown = capsys.readouterr().out
-    assert "COCO 1K: rSum: " in shown and "95 % interval" in shown and "not compared" not in shown
+    assert "COCO 1K: rSum of at most 400: " in shown and "95 % interval" in shown and "not compared" not in shown
 
 
 def test_every_picture_must_be_there(coco):
