@@ -16,7 +16,7 @@ from litotes.errors import UserError
 from litotes.evaluate.answers import Answer
 from litotes.evaluate.command import progress_bars
 from litotes.evaluate.compare import Differences
-from litotes.evaluate.config import USUAL_KS, EvaluateConfig
+from litotes.evaluate.config import EvaluateConfig, named_ks
 from litotes.evaluate.features import Remembering
 from litotes.evaluate.files import picture_roots, suites_from_files
 from litotes.evaluate.from_objects import (
@@ -122,7 +122,7 @@ def _file_suites(settings: Settings, screening: Screening) -> tuple[list[Suite],
     files = EvaluateConfig(
         model=settings.model, choice=settings.choice, retrieval=settings.retrieval,
         negated_retrieval=settings.negated_retrieval, classification=settings.classification,
-        ks=None if settings.ks == USUAL_KS else settings.ks, allow_missing=settings.allow_missing,
+        ks=named_ks(settings.ks), allow_missing=settings.allow_missing,
     )  # fmt: skip
     suites = suites_from_files(files, screening)
     return suites, picture_roots(files, suites)

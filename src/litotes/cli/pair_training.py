@@ -34,7 +34,7 @@ from litotes.errors import together
 from litotes.evaluate.answers import Answer
 from litotes.evaluate.by_pairs import LOGIT, scored_by
 from litotes.evaluate.command import progress_bars, require_device
-from litotes.evaluate.config import USUAL_KS, EvaluateConfig
+from litotes.evaluate.config import EvaluateConfig, named_ks
 from litotes.evaluate.features import Remembering
 from litotes.evaluate.files import choice_suite, negated_retrieval_suite, picture_roots, retrieval_suite
 from litotes.evaluate.kept import keep_and_compare
@@ -222,7 +222,7 @@ def _asked_files(settings: Settings) -> EvaluateConfig | None:
         return None
     return EvaluateConfig(
         model=settings.model, choice=settings.choice, retrieval=settings.retrieval,
-        negated_retrieval=settings.negated_retrieval, ks=None if settings.ks == USUAL_KS else settings.ks,
+        negated_retrieval=settings.negated_retrieval, ks=named_ks(settings.ks),
         images_root=settings.images_root, allow_missing=settings.allow_missing,
     )  # fmt: skip
 

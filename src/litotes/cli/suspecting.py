@@ -7,7 +7,7 @@ from rich.console import Console
 
 from litotes.cli.data_suspects import Settings
 from litotes.cli.pair_model import load_pair_model, only_readable
-from litotes.data.pairs import read_placed_pairs
+from litotes.data.pairs import KnownPairs, codes, read_placed_pairs
 from litotes.data.screening import Screening
 from litotes.errors import UserError
 from litotes.evaluate.command import progress_bars, require_device
@@ -19,7 +19,6 @@ from litotes.evaluate.suspects import (
     Suspect,
     flat_note,
     labelled_logits,
-    lacking_pairs,
     list_notes,
     require_sigma,
     suspects,
@@ -59,8 +58,9 @@ def run_suspects(settings: Settings) -> None:
         found = suspects(data, features.images, features.texts, scorer, settings.most, bar, labelled, missing)
         flat = flat_note(labelled)
     write_whole(settings.output, suspects_csv(found, data, places, side.config.summary))
+    lacking = KnownPairs(data.contents()[data.owners], codes(data.captions)).count_wrong()
     for kind in (WRONG, MISSING):
-        told = _told(kind, [one for one in found if one.kind == kind], settings, lacking_pairs(data))
+        told = _told(kind, [one for one in found if one.kind == kind], settings, lacking)
         screen.print(told, highlight=False, soft_wrap=True)
     for note in (*([flat] if flat else []), *list_notes(found, data)):
         screen.print(f"note: {note}", highlight=False, soft_wrap=True, markup=False)

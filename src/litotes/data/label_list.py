@@ -88,5 +88,10 @@ def _of_kaggle(path: Path) -> LabelList:
     return LabelList(paths, [cells[told].split()[0] for cells in table.rows])
 
 
+def is_number(text: str) -> bool:
+    """Whether a label, or the name of a class folder, is a whole number from 0."""
+    return text.isascii() and text.isdigit()
+
+
 def _is_label(text: str) -> bool:
-    return bool(WNID.fullmatch(text)) or (text.isascii() and text.isdigit())
+    return bool(WNID.fullmatch(text)) or is_number(text)

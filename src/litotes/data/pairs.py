@@ -153,9 +153,13 @@ class KnownPairs:
         place = np.searchsorted(self._known, asked).clip(max=len(self._known) - 1)
         return self._known[place] == asked
 
+    def count_wrong(self) -> int:
+        """How many pairs of a picture and a caption of the table it does not say in any row."""
+        return len(np.unique(self._pictures)) * len(np.unique(self._texts)) - len(self._known)
+
     def require_wrong_pair(self) -> None:
         """Refuse a table that says every caption of every picture, of which nothing can be learnt."""
-        if len(self._known) == len(np.unique(self._pictures)) * len(np.unique(self._texts)):
+        if not self.count_wrong():
             raise UserError(
                 got=f"{len(self._pictures)} pairs of which every caption is right for every picture",
                 expected="at least two pictures with captions of their own",

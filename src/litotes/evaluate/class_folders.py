@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litotes.data.caption_folder import PICTURE_ENDINGS
-from litotes.data.label_list import WNID
+from litotes.data.label_list import WNID, is_number
 from litotes.data.tables import listed, read_json, read_lines
 from litotes.errors import UserError
 from litotes.evaluate.classification import readable
@@ -218,11 +218,6 @@ def _refuse_nameless(labels: Sequence[str], where: Path, names: Path, count: int
 
 def _visible(path: Path) -> bool:
     return not path.name.startswith(".")
-
-
-def is_number(name: str) -> bool:
-    """Whether a folder's name or a label is a whole number from 0."""
-    return name.isascii() and name.isdigit()
 
 
 def _natural(folder: Path) -> tuple[bool, int, str]:

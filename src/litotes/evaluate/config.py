@@ -17,6 +17,11 @@ _BY_PAIRS = ("mcq", "retrieval", "retrieval_neg", "coco", "classification", *NAM
 """Suites that an adapter of pairs can score."""
 
 
+def named_ks(ks: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The K of a command whose default are the usual ones: None for these, since nobody may have named them."""
+    return None if ks == USUAL_KS else ks
+
+
 @dataclass(frozen=True)
 class EvaluateConfig:
     """What to measure, on which model, and where the numbers go.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from litotes.data.caption_folder import read_caption_folder
 from litotes.data.cifar import is_cifar, read_cifar_test
 from litotes.data.images import ImageFiles, Pictures
-from litotes.data.label_list import LIST_OR_TABLE, WNID, LabelList, read_label_list
+from litotes.data.label_list import LIST_OR_TABLE, WNID, LabelList, is_number, read_label_list
 from litotes.data.negbench import (
     KNOWN,
     ChoiceQuestions,
@@ -21,7 +21,7 @@ from litotes.data.rows import image_paths
 from litotes.data.screening import Screening
 from litotes.data.tables import CAPTION, IMAGE, Table, filled, is_blank, listed, read_lines, read_table, title_of
 from litotes.errors import UserError, together
-from litotes.evaluate.class_folders import class_folders, is_number, name_classes
+from litotes.evaluate.class_folders import class_folders, name_classes
 from litotes.evaluate.classification import PLACES, Classification
 from litotes.evaluate.coco import coco_suite
 from litotes.evaluate.config import EvaluateConfig

@@ -21,8 +21,8 @@ def _notes(record: Record) -> list[str]:
     notes = [*left_out_notes(record), *record.get("model_notes", ())]
     if record.get("captions_truncated"):
         to = f" to {record['context_length']} tokens" if "context_length" in record else ""
-        cut = counted(record["captions_truncated"], "caption")
-        notes.append(f"{cut} {'was' if cut == '1 caption' else 'were'} cut{to}")
+        cut = record["captions_truncated"]
+        notes.append(f"{counted(cut, 'caption')} {'was' if cut == 1 else 'were'} cut{to}")
     for name, result in record["suites"].items():
         notes += _search_ties(name, result) if result["task"] in _SEARCHES else _ties(name, result)
         if result.get("equal_options"):
@@ -32,8 +32,8 @@ def _notes(record: Record) -> list[str]:
             blank = counted(result["captions_without_words"], "caption")
             notes.append(f"{name}: {blank} without words, counted like any other")
         if result.get("repeated_rows"):
-            rows = counted(result["repeated_rows"], "row")
-            notes.append(f"{name}: {rows} repeat{'s' if rows == '1 row' else ''} an earlier one; each counts")
+            rows = result["repeated_rows"]
+            notes.append(f"{name}: {counted(rows, 'row')} repeat{'s' if rows == 1 else ''} an earlier one; each counts")
         if result.get("equal_names"):
             notes.append(f"{name}: classes of one name cannot be told apart: {', '.join(result['equal_names'])}")
     return notes
@@ -82,8 +82,9 @@ def _search_ties(name: str, result: Record) -> list[str]:
 def _equal_options(name: str, result: Record) -> str:
     lost = result.get("unanswerable", 0)
     told = f", {lost} of them with the true one, which no model can answer" if lost else ""
-    questions = counted(result["equal_options"], "question")
-    return f"{name}: {questions} ha{'s' if questions == '1 question' else 've'} two options of the same wording{told}"
+    count = result["equal_options"]
+    have = "has" if count == 1 else "have"
+    return f"{name}: {counted(count, 'question')} {have} two options of the same wording{told}"
 
 
 def _ties(name: str, result: Record) -> list[str]:

@@ -132,13 +132,6 @@ def labelled_logits(
     return torch.cat(logits)[row]
 
 
-def lacking_pairs(data: CaptionedPictures) -> int:
-    """How many pairs of a picture, by content, and a caption of the data stand in none of its rows."""
-    picture, text = data.contents()[data.owners], codes(data.captions)
-    there = len(np.unique(np.stack([picture, text]), axis=1).T)
-    return len(np.unique(picture)) * len(np.unique(text)) - there
-
-
 def flat_note(labelled: Float[Tensor, " rows"]) -> str | None:
     """A sentence where p hardly varies over the labelled pairs, so that a list by it says little; None where it does.
 

@@ -70,7 +70,7 @@ class Tally:
         self.by_image = grouped(pairs.image, len(pairs.place))
         self.inside = pairs.decisive & (True if parts is None else parts[0][pairs.image] == parts[1][pairs.text])
         self.columns = [] if parts is None else [_run(found) for found in _by_part(parts)]
-        self.image_asked = pairs.every_image | best_in_sets(pairs.best_images, pairs.text, pairs.own, n_texts)
+        self.image_asked = pairs.every_image | _best_in_sets(pairs.best_images, pairs.text, pairs.own, n_texts)
         self.layers = list(_layers(pairs, self.image_asked, self.inside, parts))
         several = np.bincount(pairs.text[self.image_asked], minlength=n_texts)
         self.several = np.argsort(-several, kind="stable")[: np.count_nonzero(several > 1)]
@@ -127,7 +127,7 @@ class Tally:
         pairs = self.by_image.items[self.by_image.begin[start] : self.by_image.begin[start + len(rows)]]
         at = self.pairs.image[pairs] - start
         own = rows[at, self.pairs.text[pairs]]
-        surely = best_in_sets(self.pairs.best_texts[:, pairs], at, own, len(rows))
+        surely = _best_in_sets(self.pairs.best_texts[:, pairs], at, own, len(rows))
         some = np.flatnonzero(surely | self.pairs.every_text[pairs])
         some = some[np.lexsort((-own[some], at[some]))]
         pairs, own, surely = pairs[some], own[some], surely[some]
@@ -208,7 +208,7 @@ class _Layer(NamedTuple):
     inside: list[np.ndarray]
 
 
-def best_in_sets(sets: np.ndarray, query: np.ndarray, own: np.ndarray, n_queries: int) -> np.ndarray:
+def _best_in_sets(sets: np.ndarray, query: np.ndarray, own: np.ndarray, n_queries: int) -> np.ndarray:
     """Whether each pair has the highest score of its query in one of the sets [sets, pairs] that hold it."""
     found = np.zeros(len(query), dtype=bool)
     for members in sets:
