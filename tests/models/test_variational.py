@@ -44,6 +44,27 @@ def draw(made, *inputs, seed=0):
 
 
 @pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"mixture": "per_pair", "input_scale": "sqrt_d"},
+        {"layout": "per_component", "feature_norm": "none", "norm": "layernorm"},
+        {"layout": "separate", "bottleneck": 3, "input_scale": 2.5},
+    ],
+)
+@pytest.mark.parametrize("decoded", ["mixture_mean", "argmax", "mean_of_decoded"])
+def test_pairs_alone_have_what_they_have_among_all_pairs(settings, decoded):
+    made, (image, text) = adapter(**settings, decoded=decoded), features(4, 4, dtype=torch.float64)
+    own = made.logits(image, text, paired=True)
+    assert own.shape == (4, 1)
+    torch.testing.assert_close(own[:, 0], made.logits(image, text).diagonal(), rtol=0, atol=1e-12)
+    every, alone = made.distribution(image, text), made.distribution(image, text, paired=True)
+    for part, all_pairs in zip(alone, every, strict=True):
+        assert part.shape[:2] == (4, 1)
+        torch.testing.assert_close(part[:, 0], all_pairs[range(4), range(4)], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
     ("settings", "count"),
     [
         ({}, 5_264_419),

@@ -27,7 +27,7 @@ from litotes.places import require_files
 
 Kind = Literal["variational", "deterministic", "cosine"]
 PairModel = VariationalAdapter | DeterministicAdapter | CosineLogits
-"""A module with ``logits(image, text)`` of all pairs, [bi, d] and [bt, d] to [bi, bt]."""
+"""A module with ``logits(image, text)`` of all pairs, [bi, d] and [bt, d] to [bi, bt], or ``paired`` ones to [b, 1]."""
 
 WEIGHTS = "pair_adapter.safetensors"
 SIDE_FILE = "pair_adapter.json"

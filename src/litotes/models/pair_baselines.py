@@ -36,9 +36,14 @@ class CosineLogits(nn.Module):
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale)))
         self.bias = nn.Parameter(torch.tensor(float(bias)))
 
-    def logits(self, image: Float[Tensor, "bi d"], text: Float[Tensor, "bt d"]) -> Float[Tensor, "bi bt"]:
-        """The logit of each pair, in float32 at least, also under autocast; features [bi, d] and [bt, d]."""
-        return scaled_cosines(image, text, self.log_scale.exp()) + self.bias
+    def logits(
+        self, image: Float[Tensor, "bi d"], text: Float[Tensor, "bt d"], *, paired: bool = False
+    ) -> Float[Tensor, "bi _"]:
+        """The logit of each pair, in float32 at least, also under autocast; features [bi, d] and [bt, d].
+
+        paired: of the pairs (image_i, text_i) alone, [b, 1].
+        """
+        return scaled_cosines(image, text, self.log_scale.exp(), paired=paired) + self.bias
 
 
 class DeterministicAdapter(nn.Module):
@@ -68,9 +73,14 @@ class DeterministicAdapter(nn.Module):
             self.head = nn.Linear(hidden, config.latent_size)
             self.decoder = new_decoder(config)
 
-    def logits(self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"]) -> Float[Tensor, "bi bt"]:
-        """The logit of each pair, higher is better; features [bi, d] and [bt, d], full precision from the head on."""
-        vectors = similarity_vectors(image, text, self.config).to(self.head.weight.dtype)
+    def logits(
+        self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], *, paired: bool = False
+    ) -> Float[Tensor, "bi _"]:
+        """The logit of each pair, higher is better; features [bi, d] and [bt, d], full precision from the head on.
+
+        paired: of the pairs (image_i, text_i) alone, [b, 1].
+        """
+        vectors = similarity_vectors(image, text, self.config, paired=paired).to(self.head.weight.dtype)
         hidden = self.trunk(vectors)
         with full_precision(vectors):
             return at_least_float32(self.decoder(self.head(hidden.to(vectors.dtype))).squeeze(-1))

@@ -18,8 +18,7 @@ from litotes.objectives.diagnostics import PairDiagnostics, diagnostics
 
 SIGMA, TOTAL, DOUBT = "sigma", "total_variance", "one_minus_p"
 """The ways to say how unsure a model is: mean standard deviation, mean variance of the mixture, 1 - p."""
-_AT_ONCE = 8
-_QUERIES = 4
+_AT_ONCE = 256
 _BLOCK = 32
 
 LeftOut = Callable[[np.ndarray, np.ndarray], Bool[np.ndarray, "p t"]]
@@ -76,7 +75,7 @@ class PairScorer:
         both = torch.cat([images.cpu(), texts.cpu()], dim=1)
         pairs, at = torch.unique(both, dim=0, return_inverse=True)
         parts = [
-            self.model.logits(*(half.to(self._device) for half in part.chunk(2, dim=1))).diagonal().cpu()
+            self.model.logits(*part.to(self._device).chunk(2, dim=1), paired=True).squeeze(1).cpu()
             for part in pairs.split(_AT_ONCE)
         ]
         return torch.cat(parts)[at]
@@ -119,8 +118,8 @@ class PairScorer:
         parts: dict[str, list[Tensor]] = {}
         for start in range(0, len(images), _AT_ONCE):
             image, text = (part[start : start + _AT_ONCE].to(self._device) for part in (images, texts))
-            for name, matrix in self._all(image, text).items():
-                parts.setdefault(name, []).append(matrix.diagonal().double().cpu())
+            for name, column in self._all(image, text, paired=True).items():
+                parts.setdefault(name, []).append(column.squeeze(1).double().cpu())
         return {name: torch.cat(values) for name, values in parts.items()}
 
     @torch.no_grad()
@@ -132,14 +131,11 @@ class PairScorer:
         queries, gallery: pictures and texts, or texts and pictures: a model sees their product, the same both ways.
         """
         rows: dict[str, list[Tensor]] = {}
-        # A few queries with the items of all of them, of which each keeps its own: a quarter of the calls, whose cost
-        # is above that of the pairs that nobody asked for, with small adapters and with those of the paper's size.
-        for query, listed in zip(queries.split(_QUERIES), items.cpu().split(_QUERIES), strict=True):
-            found = self._all(query.to(self._device), gallery[listed.flatten()].to(self._device))
-            own = torch.arange(len(query))
-            for name, matrix in found.items():
-                by_query = matrix.double().cpu().view(len(query), *listed.shape)
-                rows.setdefault(name, []).append(by_query[own, own])
+        some = max(1, _AT_ONCE // items.shape[1])
+        for query, listed in zip(queries.split(some), items.cpu().split(some), strict=True):
+            found = self.doubts(query.repeat_interleave(listed.shape[1], dim=0), gallery[listed.flatten()])
+            for name, values in found.items():
+                rows.setdefault(name, []).append(values.view(listed.shape))
         return {name: torch.cat(parts) for name, parts in rows.items()}
 
     @torch.no_grad()
@@ -173,17 +169,17 @@ class PairScorer:
                     whole[top : top + _BLOCK, left : left + _BLOCK] = part.cpu()
         return found
 
-    def _all(self, image: Tensor, text: Tensor) -> dict[str, Tensor]:
-        """The doubts of all pairs of a few features."""
+    def _all(self, image: Tensor, text: Tensor, *, paired: bool = False) -> dict[str, Tensor]:
+        """The doubts of all pairs of a few features, [bi, bt], or of (image_i, text_i) alone, [b, 1]."""
         found: dict[str, Tensor] = {}
         if isinstance(self.model, VariationalAdapter):
-            pairs = self.model.distribution(image, text)
+            pairs = self.model.distribution(image, text, paired=paired)
             how = self.model.config
             found |= {
                 SIGMA: uncertainty(pairs, how.spread, how.summary),
                 TOTAL: uncertainty(pairs, "total", "mean_variance"),
             }
-        return {**found, DOUBT: torch.sigmoid(-self.model.logits(image, text).cpu().double())}
+        return {**found, DOUBT: torch.sigmoid(-self.model.logits(image, text, paired=paired).cpu().double())}
 
     def _logits(self, images: Tensor, texts: Tensor) -> Tensor:
         if isinstance(self.model, VariationalAdapter):

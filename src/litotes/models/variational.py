@@ -182,24 +182,31 @@ class VariationalAdapter(nn.Module):
         draw, sampled_log_var = mix(mean, log_var, choice, normal)
         return PairSample(self.decode(draw), mean, log_var, mixture.softmax(-1), choice, sampled_log_var)
 
-    def distribution(self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"]) -> PairDistribution:
-        """Mean, log-variance and weights of the components of each pair."""
-        mean, log_var, mixture = self._components(image, text)
+    def distribution(
+        self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], *, paired: bool = False
+    ) -> PairDistribution:
+        """Mean, log-variance and weights of the components of each pair, or [b, 1] of (image_i, text_i) if paired."""
+        mean, log_var, mixture = self._components(image, text, paired=paired)
         return PairDistribution(mean, log_var, mixture.softmax(-1))
 
     def logits(
-        self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], decoded: Decoded | None = None
-    ) -> Float[Tensor, "bi bt"]:
+        self,
+        image: Float[Tensor, "bi _"],
+        text: Float[Tensor, "bt _"],
+        decoded: Decoded | None = None,
+        *,
+        paired: bool = False,
+    ) -> Float[Tensor, "bi _"]:
         """The logit of each pair without a draw, higher is better; for ranking, in full precision also under autocast.
 
         decoded: ``mixture_mean``: the decoder at sum_k alpha_k mu_k; ``argmax``: at the mean of the likeliest
         component; ``mean_of_decoded``: sum_k alpha_k of the decoder at mu_k; by default as configured. Rank by it, not
-        by its sigmoid, which ties where it saturates.
+        by its sigmoid, which ties where it saturates. paired: of the pairs (image_i, text_i) alone, [b, 1].
         """
         decoded = decoded or self.config.decoded
         require_choice("decoded", decoded, get_args(Decoded))
         with full_precision(image):
-            hidden = self._hidden(image, text)
+            hidden = self._hidden(image, text, paired=paired)
             mean, weights = self._means(hidden), self._mixture_logits(hidden).softmax(-1)
             if decoded == "mean_of_decoded":
                 return (weights * self.decode(mean)).sum(-1)
@@ -216,14 +223,14 @@ class VariationalAdapter(nn.Module):
     def _dtype(self) -> torch.dtype:
         return next(self.parameters()).dtype
 
-    def _hidden(self, image: Tensor, text: Tensor) -> list[Tensor]:
-        """What each trunk gives for each pair: [bi, bt, hidden]."""
-        image, text = scaled_features(image, text, self.config)
+    def _hidden(self, image: Tensor, text: Tensor, *, paired: bool = False) -> list[Tensor]:
+        """What each trunk gives for each pair: [bi, bt, hidden], or [b, 1, hidden]."""
+        image, text = scaled_features(image, text, self.config, paired=paired)
         return [_through_trunk(trunk, image, text) for trunk in self.trunks]
 
-    def _components(self, image: Tensor, text: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _components(self, image: Tensor, text: Tensor, *, paired: bool = False) -> tuple[Tensor, Tensor, Tensor]:
         """Mean and log-variance [bi, bt, K, d] and mixture logits [bi, bt, K]."""
-        hidden = self._hidden(image, text)
+        hidden = self._hidden(image, text, paired=paired)
         raw = at_least_float32(self._heads(self.log_var_heads, hidden, 1))
         return self._means(hidden), bounded(_as_log_var(raw, self.config.log_var)), self._mixture_logits(hidden)
 
@@ -248,26 +255,32 @@ class VariationalAdapter(nn.Module):
 
 
 def similarity_vectors(
-    image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], config: AdapterConfig
-) -> Float[Tensor, "bi bt d"]:
+    image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], config: AdapterConfig, *, paired: bool = False
+) -> Float[Tensor, "bi _ d"]:
     """``s_ij = scale * v_i * t_j`` elementwise, v and t of length 1; the sum over d is then scale times the cosine.
 
     image, text: features [bi, d] and [bt, d]; config: ``features``, ``feature_norm`` and ``input_scale`` count. A zero
-    vector stays zero. In float32 at least, also under autocast. Errors as in `VariationalAdapter`.
+    vector stays zero. In float32 at least, also under autocast. paired: of the pairs (v_i, t_i) alone, [b, 1, d].
+    Errors as in `VariationalAdapter`.
     """
-    image, text = scaled_features(image, text, config)
+    image, text = scaled_features(image, text, config, paired=paired)
     return image.unsqueeze(1) * text.unsqueeze(0)
 
 
 def scaled_features(
-    image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], config: AdapterConfig
-) -> tuple[Float[Tensor, "bi d"], Float[Tensor, "bt d"]]:
-    """``scale * v`` and ``t``, the factors of `similarity_vectors`; its inputs, precision and errors."""
+    image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], config: AdapterConfig, *, paired: bool = False
+) -> tuple[Float[Tensor, "bi d"], Float[Tensor, "_ d"]]:
+    """``scale * v`` and ``t``, the factors of `similarity_vectors`; its inputs, precision and errors.
+
+    paired: ``scale * v_i * t_i`` and one row of ones instead, whose products are those of the pairs (v_i, t_i).
+    """
     require_features(image, text, config)
     with full_precision(image):
         image, text = at_least_float32(image), at_least_float32(text)
         if config.feature_norm == "unit":
             image, text = direction(image), direction(text)
+        if paired:
+            image, text = image * text, torch.ones_like(text[:1])
         return config.numeric_scale * image, text
 
 

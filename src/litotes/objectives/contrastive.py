@@ -108,16 +108,21 @@ def negative_info_nce(
 
 
 def scaled_cosines(
-    image: Float[Tensor, "n d"], text: Float[Tensor, "m d"], scale: float | Float[Tensor, ""]
-) -> Float[Tensor, "n m"]:
+    image: Float[Tensor, "n d"],
+    text: Float[Tensor, "m d"],
+    scale: float | Float[Tensor, ""],
+    *,
+    paired: bool = False,
+) -> Float[Tensor, "n _"]:
     """``scale * cos(image_i, text_j)`` of all pairs, in float32 at least; the cosine of a zero vector is 0.
 
-    image, text: encoder outputs [n, d] and [m, d], un-normalised. Raises UserError for NaN or infinite features.
+    image, text: encoder outputs [n, d] and [m, d], un-normalised. paired: of the pairs (image_i, text_i) alone, [n, 1].
+    Raises UserError for NaN or infinite features.
     """
     require_finite(image=image, text=text)
     with full_precision(image):
-        cosines = direction(at_least_float32(image)) @ direction(at_least_float32(text)).T
-        return scale * cosines
+        image, text = direction(at_least_float32(image)), direction(at_least_float32(text))
+        return scale * ((image * text).sum(1, keepdim=True) if paired else image @ text.T)
 
 
 def _both_ways(scores: Tensor, positives: Tensor | None, repeats: Repeats) -> Tensor:
