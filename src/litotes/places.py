@@ -1,6 +1,7 @@
 """Places that results go to: checked before the work, so that no hour of it is lost to a mistyped path, and written."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -63,6 +64,19 @@ def write_whole(path: Path, content: bytes) -> None:
         if isinstance(error, OSError) and error.errno is not None:
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+@contextmanager
+def whole_or_nothing(output: Path) -> Iterator[Path]:
+    """A path of the same last name to write to, moved to ``output`` at the end, or gone after an error."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
+    partial.mkdir()
+    try:
+        yield partial / output.name
+        (partial / output.name).rename(output)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 @contextmanager

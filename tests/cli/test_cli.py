@@ -111,13 +111,14 @@ def test_version(capsys):
         (["evalute", "--model", "x"], "did you mean 'evaluate'?"),
         (["demo", "pretrian"], "did you mean 'demo pretrain'?"),
         (["data", "convert-cc"], "did you mean 'data convert-cc-neg'?"),
+        (["data", "fewshot"], "did you mean 'data few-shot'?"),
         (["report", "publishd"], "did you mean 'report published'?"),
         (["report", "a.json", "b.json"], "write --results a.json, and --results before each other file too"),
         (["report", "--results", "a.json", "b.json"], "write --results b.json, and"),
         (["report", "published.json"], "write --results published.json"),
         (["train", "pairs.csv"], "put values with blanks in quotes"),
         (["data"], "say what to do: data convert-cc-neg"),
-        (["xyz"], "one of calibrate, convert, data convert-cc-neg, data suspects, demo"),
+        (["xyz"], "one of calibrate, convert, data convert-cc-neg, data few-shot, data suspects"),
     ],
 )
 def test_an_unknown_command_is_answered_with_the_nearest(words, expected, capsys):

@@ -46,6 +46,9 @@ COMMANDS = {
     "data suspects": Command(
         "litotes.cli.data_suspects", "list the pairs of a data set that look wrong, and those that it lacks"
     ),
+    "data few-shot": Command(
+        "litotes.cli.data_few_shot", "draw a few pictures a class to train on, and part base and novel classes"
+    ),
     "data convert-cc-neg": Command("litotes.cli.convert_cc_neg", "convert CC-Neg's pickle once, safely, to parquet"),
 }
 

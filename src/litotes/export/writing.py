@@ -2,9 +2,7 @@
 
 import math
 import os
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from litotes.models.lora import load_adapter
 from litotes.models.matcher import Matcher
 from litotes.models.merging import merge_adapters
 from litotes.models.state_dict_file import ACTIVATION
-from litotes.places import require_folder_place
+from litotes.places import require_folder_place, whole_or_nothing
 
 TOLERANCE = 1e-5
 """Largest difference of an embedding's numbers between the model and what is read again."""
@@ -82,7 +80,7 @@ def export(
     mask_file = folder / MASK_NETWORK if (folder / MASK_NETWORK).is_file() else None
     kind, source = KINDS[form], Source(matcher, mask_file, _record(matcher), folder, lora)
     kind.require(matcher)
-    with _whole_or_nothing(output) as partial:
+    with whole_or_nothing(output) as partial:
         kind.write(source, partial)
         images, texts = differences(matcher, kind.read(partial, source))
         if not max(images, texts) <= TOLERANCE:
@@ -178,19 +176,6 @@ def _require_one_adapter(adapters: Sequence[str | Path], alpha: float) -> None:
             expected="the adapter as it is",
             do="leave out --alpha, or write the model with part of it merged (--format hf)",
         )
-
-
-@contextmanager
-def _whole_or_nothing(output: Path) -> Iterator[Path]:
-    """A path of the same last name to write to, moved to ``output`` at the end, or gone after an error."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
-    partial.mkdir()
-    try:
-        yield partial / output.name
-        (partial / output.name).rename(output)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _record(matcher: Matcher) -> dict[str, str]:
