@@ -15,8 +15,10 @@ from litotes.evaluate.suspects import (
     MISSING,
     WRONG,
     MissingSearch,
+    Suspect,
     flat_note,
     labelled_logits,
+    order_note,
     suspects,
     suspects_csv,
 )
@@ -228,3 +230,20 @@ def test_it_is_told_where_p_hardly_varies_over_the_labelled_pairs():
     assert flat_note(10 * logits) is None
     assert flat_note(torch.linspace(-9.0, -7.0, 101)) is None
     assert flat_note(logits[:10]) is None
+
+
+def test_an_order_by_sigma_that_is_the_reverse_of_p_is_told():
+    def listed(sigma, kind=MISSING):
+        return [Suspect(kind, i + 1, i, i, float(i), 0.5, {"sigma": one}, 50.0) for i, one in enumerate(sigma)]
+
+    falling = [20.0 - i for i in range(12)]
+    told = order_note(listed(falling), "uncertainty")
+    assert told is not None
+    assert "Spearman -1.00" in told
+    assert "--missing-order similarity" in told
+    assert order_note(listed(falling), "both") is None
+    assert order_note(listed(falling), "similarity") is None
+    assert order_note(listed(falling, WRONG), "uncertainty") is None
+    assert order_note(listed(falling[:10]), "uncertainty") is None
+    assert order_note(listed(falling[::-1]), "uncertainty") is None
+    assert order_note(listed([1.0] * 12), "uncertainty") is None

@@ -20,6 +20,7 @@ from litotes.evaluate.suspects import (
     flat_note,
     labelled_logits,
     list_notes,
+    order_note,
     require_sigma,
     suspects,
     suspects_csv,
@@ -62,7 +63,7 @@ def run_suspects(settings: Settings) -> None:
     for kind in (WRONG, MISSING):
         told = _told(kind, [one for one in found if one.kind == kind], settings, lacking)
         screen.print(told, highlight=False, soft_wrap=True)
-    for note in (*([flat] if flat else []), *list_notes(found, data)):
+    for note in filter(None, (flat, order_note(found, settings.missing_order), *list_notes(found, data))):
         screen.print(f"note: {note}", highlight=False, soft_wrap=True, markup=False)
     screen.print(f"written to {settings.output}", highlight=False, soft_wrap=True, markup=False)
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from litotes.data.pairs import CaptionedPictures, Codes, KnownPairs, codes
 from litotes.errors import UserError
 from litotes.evaluate.suspect_order import MissingOrder, missing_order, share_below
+from litotes.metrics.correlation import spearman
 from litotes.models.pair_scores import SIGMA, TOTAL, PairScorer
 from litotes.models.variational import Summary, VariationalAdapter
 
@@ -28,6 +29,8 @@ FLAT = 0.02
 """p hardly varies where nine in ten labelled pairs are closer together than this, and their logits than the next."""
 FLAT_LOGIT = 0.2
 _TOO_FEW = 10
+REVERSED = -0.8
+"""Below it sigma is called the reverse of p."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -183,6 +186,26 @@ def _numbers(one: Suspect, summary: str) -> dict[str, str]:
     if one.sigma_percentile is not None:
         said[f"{summary}_percentile"] = f"{one.sigma_percentile:.4g}"
     return said
+
+
+def order_note(found: Sequence[Suspect], order: MissingOrder) -> str | None:
+    """A sentence where sigma puts the missing pairs nearly in the reverse order of p, so that the least alike lead.
+
+    Nearly: Spearman's correlation of sigma and logit over the listed missing pairs is -0.8 or lower. None where it is
+    not, for an order that is not of sigma alone, and for ten pairs or fewer.
+    """
+    listed = [one for one in found if one.kind == MISSING]
+    if order != "uncertainty" or len(listed) <= _TOO_FEW:
+        return None
+    sigma, logit = (torch.tensor(row) for row in zip(*((one.doubts[SIGMA], one.logit) for one in listed), strict=True))
+    tie = spearman(sigma, logit)
+    if tie is None or tie > REVERSED:
+        return None
+    return (
+        f"among the missing pairs listed, sigma is nearly the reverse of p (Spearman {tie:.2f}): by it the pairs come "
+        "first that look least like belonging together of those it was to put in order; --missing-order similarity "
+        "lists those that look most like it"
+    )
 
 
 def list_notes(found: Sequence[Suspect], data: CaptionedPictures) -> list[str]:
