@@ -39,6 +39,10 @@ COMMANDS = {
     "evaluate": Command("litotes.cli.evaluate", "measure negation, retrieval and classification of a model"),
     "report": Command("litotes.cli.report", "put results side by side, or beside published figures, as a page"),
     "report published": Command("litotes.cli.report_published", "list the published figures that report can show"),
+    "report base-novel": Command(
+        "litotes.cli.report_base_novel",
+        "sum up results on base and novel classes by data set, with their harmonic mean",
+    ),
     "doctor": Command("litotes.cli.doctor", "tell what a model is, whether it answers soundly, and what is odd of it"),
     "convert": Command("litotes.cli.convert", "turn a CLIP, LongCLIP, SmartCLIP or HiMo-CLIP file into a model folder"),
     "calibrate": Command("litotes.cli.calibrate", "make probabilities of what an adapter of pairs says"),
