@@ -12,7 +12,7 @@ that it held out, those of the test file. ``--train-on fresh``: two thirds of th
 out, the rest of the test file, so that the wrong pairs to be found are of unseen scenes too.
 
 Each finished row is one JSON file, and is not done again; the frozen features are kept; ``--table`` prints what is
-there. ``--backbone`` also trains rows whose backbone learns too, at the rates of the recipe.
+there. ``--backbone`` also trains rows whose backbone learns too, at the rates of ``vacsr_backbone.py``.
 """
 
 import argparse
@@ -46,12 +46,14 @@ from litotes.errors import UserError
 from litotes.evaluate.results import write_json
 from litotes.models.loading import load_backbone
 from stamps import HELD_OUT, QUADRUPLETS, SEED
-from vacsr_world import BACKBONE, NAMES, backbone_row, markdown, read
+from vacsr_backbone import ROWS, backbone_row
+from vacsr_world import NAMES, markdown, read
 
 TEST = "retrieval_test.csv"
 TUNED = tuple(name for name in RIVALS if name != "no_sigma")
 """The methods that choose settings; VACSR without L_sigma has those of VACSR."""
 CHOSEN_AT, CHOSEN_SEED = 0.2, 0
+TRAINED = {f"backbone {name}": rival.label for name, rival in ROWS.items()}
 FRAME = frozenset({"a", "an", "and", "with", "next", "to", "of", "there", "is", "this", "includes"}) | {
     "image", "photo", "picture",
 }  # fmt: skip
@@ -209,7 +211,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--model", type=Path)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--train-on", choices=["pretrained", "fresh"], default="pretrained")
-    parser.add_argument("--backbone", nargs="*", default=[], choices=list(BACKBONE), metavar="ROW")
+    parser.add_argument("--backbone", nargs="*", default=[], choices=list(ROWS), metavar="ROW")
     parser.add_argument("--smoke", action="store_true", help="a few steps: does it run?")
     parser.add_argument("--table", action="store_true", help="print what is there, and train nothing")
     asked = parser.parse_args(arguments)
@@ -243,10 +245,12 @@ def run(asked: argparse.Namespace, size: Size) -> None:
     ]
     run_rows(rows, measuring, folder, 0, tell)
     for name in asked.backbone:
-        path = folder / f"{name.replace(' ', '-')}-noise20-seed0.json"
+        path = folder / f"backbone-{name}-noise20-seed0.json"
         if not path.exists():
             own = load_backbone(asked.model)
-            write_json(path, backbone_row(name, CHOSEN_AT, CHOSEN_SEED, size.steps, training, test, own))
+            rates = ROWS[name].rates
+            figures = backbone_row(name, CHOSEN_AT, CHOSEN_SEED, size.steps, training, test, own, rates)
+            write_json(path, {**figures, "row": f"backbone {name}"})
 
 
 def chosen_settings(
@@ -292,7 +296,7 @@ def _print(folder: Path, size: Size) -> None:
             f"{some['pictures_of_a_caption']:.1f} pictures have what a caption mentions"
         )
     rows = read(folder / "rows")
-    for table in (choice_table(read(folder / "choice"), size), *tables(rows, NAMES)):
+    for table in (choice_table(read(folder / "choice"), size), *tables(rows, {**NAMES, **TRAINED})):
         print(f"\n{markdown(table)}")
 
 

@@ -2,47 +2,31 @@
 
     python benchmarks/vacsr_world.py --rows vacsr infonce --noise 0.2 --seeds 0 1 2 --output runs/vacsr-world
 
-The rows of `litotes demo vacsr`, its ablations, and rows whose backbone is trained too ("backbone ..."), seed by seed.
+The rows of `litotes demo vacsr` and its ablations, seed by seed; ``vacsr_backbone.py`` trains the backbone too.
 Each finished row is one JSON file, and is not done again; ``--table`` prints mean and spread of what is there.
 ``--validation`` measures on the part of the world that settings are chosen on.
 """
 
 import argparse
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-import torch
 from rich.console import Console
 
-from litotes.data.augment import UNCHANGED
-from litotes.data.noise import Noise, noise_record, shuffled, wrong_pairs
 from litotes.demo.recipes import base_matcher
-from litotes.demo.vacsr.measures import finds_wrong_pairs
 from litotes.demo.vacsr.methods import ADAPTER, LABELS, LOOP, RIVALS, Rival
-from litotes.demo.vacsr.rows import Held, Row, cosine_row, held_figures, world_features
+from litotes.demo.vacsr.rows import Row, cosine_row, world_features
 from litotes.demo.vacsr.run import TEST_SEED, TRAINING_SEED, VALIDATION_SEED, run_rows
 from litotes.demo.vacsr.tables import Table, tables
-from litotes.demo.vacsr.truth import Part, part
+from litotes.demo.vacsr.truth import part
 from litotes.evaluate.results import write_json
-from litotes.models.matcher import Matcher
-from litotes.models.pair_adapter import PairModel
-from litotes.models.pair_backbone import PairBackbone
-from litotes.models.pair_scores import PairScorer
-from litotes.models.variational import parameter_count
-from litotes.train.backbone_pairs import RECIPE, BackbonePairs
-from litotes.train.loop import train
-from litotes.train.pair_objectives import PairMethod, new_objective
-from litotes.train.pairs import pair_features
 
 VACSR = RIVALS["vacsr"]
 SMALL = replace(ADAPTER, latent=16)
-"""Of the ablations and of trained backbones: half of the demo's latent numbers."""
+"""Of the ablations: half of the demo's latent numbers."""
 
 
 def _small(rival: Rival, label: str, adapter: dict[str, Any] | None = None, **loss: Any) -> Rival:
@@ -67,70 +51,17 @@ ABLATIONS = {
     "sigma16": _small(VACSR, "VACSR, L_sigma x 16", sigma_positive_weight=16.0, sigma_negative_weight=16.0),
     "sigma64": _small(VACSR, "VACSR, L_sigma x 64", sigma_positive_weight=64.0, sigma_negative_weight=64.0),
 }
-BACKBONE = {
-    "backbone vacsr": _small(VACSR, "VACSR, backbone trained"),
-    "backbone deterministic": _small(RIVALS["deterministic"], "no distribution, backbone trained"),
-    "backbone sigmoid": Rival("sigmoid on the cosine, backbone trained", PairMethod("sigmoid", "cosine")),
-    "backbone infonce": Rival("InfoNCE on the cosine, backbone trained", PairMethod("infonce", "cosine")),
-}
-FROZEN = {**RIVALS, **ABLATIONS}
-ALL = {**FROZEN, **BACKBONE}
+ALL = {**RIVALS, **ABLATIONS}
 NAMES = {**LABELS, **{name: rival.label for name, rival in ALL.items()}}
 
 
-def frozen_rows(names: list[str], noises: list[float], seeds: list[int], steps: int) -> Iterator[Row]:
-    """The rows on frozen features, seed by seed."""
+def rows_of(names: list[str], noises: list[float], seeds: list[int], steps: int) -> Iterator[Row]:
+    """The rows, seed by seed."""
     for seed in seeds:
         for noise in noises:
             for name in names:
-                rival = FROZEN[name]
+                rival = ALL[name]
                 yield Row(name, noise, seed, rival.seeded(seed), rival.loop(steps, seed))
-
-
-def backbone_row(
-    name: str, noise: float, seed: int, steps: int, training: Part, held: Part, matcher: Matcher
-) -> dict[str, Any]:
-    """Train the matcher's backbone with the loss, by the recipe's rates, and measure as a frozen row is.
-
-    The heads are new, so that what the model's own projections know is lost, as in the recipe. Without augmentation: a
-    crop would cut away what the caption names. The matcher is not what it was afterwards.
-    """
-    matcher.pooled = PairBackbone(matcher.encoder, ADAPTER.features, seed=seed)
-    method = BACKBONE[name].seeded(seed)
-    objective = new_objective(method)
-    clean = training.data.owners
-    owners = shuffled(clean, Noise(noise, seed=seed))
-    task = BackbonePairs(matcher, training.data, objective, method, owners=owners, augmentation=UNCHANGED)
-    epoch = -(-len(clean) // LOOP.batch_size)
-    drop = max(3, round(0.6 * steps / epoch))  # the recipe's epoch 15 of 25
-    loop = replace(
-        RECIPE, batch_size=LOOP.batch_size, epochs=1, steps=steps, drop_epochs=(drop,), seed=seed, save_every=0
-    )
-    begun = time.perf_counter()
-    with TemporaryDirectory() as folder:
-        train(task, loop, Path(folder) / "run", quiet=True)
-    seconds = time.perf_counter() - begun
-    return {
-        "row": name, "noise": noise, "seed": seed, "steps": steps, "lr": loop.lr, "seconds": round(seconds, 1),
-        "parameters": parameter_count(objective.module), **noise_record(clean, owners),
-        **_measured(matcher, objective.module, training, held, owners),
-    }  # fmt: skip
-
-
-def _measured(
-    matcher: Any,
-    model: PairModel,
-    training: Part,
-    held: Part,
-    owners: np.ndarray,
-) -> dict[str, Any]:
-    seen, other = pair_features(matcher, training.data, owners), pair_features(matcher, held.data)
-    scorer = PairScorer(model)
-    wrong = wrong_pairs(training.data.owners, owners)
-    own = Held(other.images[other.picture_of_row], other.texts[other.text_of_row], held.truth.relevance())
-    images, texts = seen.images[seen.picture_of_row], seen.texts[seen.text_of_row]
-    found = finds_wrong_pairs(images, texts, wrong, training.truth.holds(owners), scorer.doubts)
-    return {**held_figures(scorer, own), "wrong_pairs": found if wrong.any() else None}
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
@@ -171,25 +102,14 @@ def _run(asked: argparse.Namespace) -> None:
     training = part("train", asked.pictures, TRAINING_SEED)
     seed = VALIDATION_SEED if asked.validation else TEST_SEED
     held = part("validation" if asked.validation else "test", asked.held, seed)
-    frozen = [name for name in asked.rows if name in FROZEN]
 
     def tell(figures: dict[str, Any], done: int, total: int) -> None:
         screen.print(f"{done}/{total} {figures['row']}, noise {figures['noise']}, seed {figures['seed']}")
 
-    if frozen:
-        world = world_features(base_matcher(), training, held, asked.output / "features")
-        write_json(asked.output / "cosine.json", cosine_row(world))
-        rows = list(frozen_rows(frozen, asked.noise, asked.seeds, asked.steps))
-        run_rows(rows, world, asked.output, asked.workers, tell)
-    torch.set_num_threads(max(1, asked.workers))
-    for one in asked.seeds:
-        for noise in asked.noise:
-            for name in (name for name in asked.rows if name in BACKBONE):
-                path = asked.output / f"{name.replace(' ', '-')}-noise{round(100 * noise):02d}-seed{one}.json"
-                if not path.exists():
-                    figures = backbone_row(name, noise, one, asked.steps, training, held, base_matcher())
-                    write_json(path, figures)
-                    tell(figures, 1, 1)
+    world = world_features(base_matcher(), training, held, asked.output / "features")
+    write_json(asked.output / "cosine.json", cosine_row(world))
+    rows = list(rows_of(asked.rows, asked.noise, asked.seeds, asked.steps))
+    run_rows(rows, world, asked.output, asked.workers, tell)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def test_rows_are_trained_once_and_shown_as_markdown(benchmark, data, tmp_path, 
     model = tiny_model(tmp_path / "model", ["a sun and a sea", "a tree and a rose"])
     out = tmp_path / "out"
     asked = ["--data", str(data), "--model", str(model), "--output", str(out), "--smoke"]
-    benchmark.main([*asked, "--backbone", "backbone infonce"])
+    benchmark.main([*asked, "--backbone", "infonce"])
     first = capsys.readouterr().out
     assert "training: 27 pictures" in first
     assert "test: 10 pictures" in first
