@@ -530,7 +530,7 @@ def head_of(file):
 
 def test_every_recipe_file_loads_names_its_own_command_and_says_what_to_expect(pytestconfig):
     files = recipe_files(pytestconfig)
-    assert len(files) == 19
+    assert len(files) == 20
     for file in files:
         found = settings("--config", str(file))
         method, loop = method_of(found, 512), loop_of(found, 100_000)

@@ -13,7 +13,7 @@ from litotes.models.lora import add_lora
 from litotes.models.lora_settings import LoraSettings
 from litotes.models.pair_adapter import load_pair_adapter, new_pair_model, save_pair_adapter
 from litotes.models.pair_backbone import PairBackbone
-from litotes.models.pair_backbone_file import SIDE_FILE, WEIGHTS, load_pair_backbone, save_pair_backbone
+from litotes.models.pair_backbone_file import SIDE_FILE, WEIGHTS, Origin, load_pair_backbone, save_pair_backbone
 from litotes.models.variational import AdapterConfig
 from tiny import noise_pictures, tiny_matcher
 
@@ -36,7 +36,7 @@ def saved(tmp_path):
         for parameter in matcher.pooled.parameters():
             if parameter.requires_grad:
                 parameter.add_(0.01)
-    save_pair_backbone(matcher, before, tmp_path / "kept")
+    save_pair_backbone(matcher, Origin(before), tmp_path / "kept")
     return matcher, tmp_path / "kept"
 
 
@@ -93,7 +93,7 @@ def test_an_adapter_of_pairs_fits_the_backbone_that_it_was_trained_on_and_no_oth
 
 def test_saving_again_replaces_the_folder_and_leaves_nothing_beside(saved, tmp_path):
     trained, folder = saved
-    save_pair_backbone(trained, "0" * 64, folder)
+    save_pair_backbone(trained, Origin("0" * 64), folder)
     assert json.loads((folder / SIDE_FILE).read_text())["base_sha256"] == "0" * 64
     assert sorted(path.name for path in folder.parent.iterdir()) == ["kept", "tokenizer"]
 
@@ -146,6 +146,6 @@ def test_another_base_and_a_mounted_adapter_are_refused(saved, tmp_path):
         load_pair_backbone(folder, adapted)
     adapted.pooled = PairBackbone(adapted.encoder, 9)
     with pytest.raises(UserError, match="mounted adapter"):
-        save_pair_backbone(adapted, adapted.base, tmp_path / "other")
+        save_pair_backbone(adapted, Origin(adapted.base), tmp_path / "other")
     assert not (tmp_path / "other").exists()
     assert trained.pooled is not None

@@ -96,9 +96,10 @@ def test_the_base_is_the_one_that_the_training_began_with(tmp_path):
     with torch.no_grad():
         made._matcher.encoder.clip.text_model.final_layer_norm.bias.add_(1)
     assert made.base == start != made._matcher.base
-    with pytest.raises(ValueError, match=r"set matcher\.pooled"):
-        made._matcher.pooled = None
-        BackbonePairs(made._matcher, pairs(), made._objective, PairMethod(adapter=SMALL))
+    made._matcher.pooled = None
+    method = PairMethod(adapter=AdapterConfig(features=24))
+    with pytest.raises(UserError, match=r"CLIP's own features.*\n.*\n.*set matcher\.pooled"):
+        BackbonePairs(made._matcher, pairs(), new_objective(method), method)
 
 
 def test_noise_gives_rows_other_pictures(tmp_path):
@@ -240,6 +241,6 @@ def test_the_recipe_is_the_stated_one():
 def test_what_does_not_fit_is_refused(tmp_path):
     with pytest.raises(UserError, match="an adapter for features of 9 numbers on a backbone of 8"):
         task(tmp_path, method=PairMethod(adapter=AdapterConfig(features=9)))
-    for wrong in ({"crop": 0.0}, {"flip": 1.5}, {"touched": -0.1}, {"token_part": 1.0}):
+    for wrong in ({"crop": 0.0}, {"flip": 1.5}, {"touched": -0.1}, {"token_part": 1.0}, {"area": 0.0}, {"area": 1.5}):
         with pytest.raises(UserError, match=next(iter(wrong))):
             Augmentation(**wrong)

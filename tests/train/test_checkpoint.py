@@ -9,6 +9,7 @@ from torch import nn
 from litotes.errors import UserError
 from litotes.train.checkpoint import (
     Progress,
+    _restore_optimizer,
     latest_checkpoint,
     load_checkpoint,
     load_weights,
@@ -137,3 +138,12 @@ def test_other_settings_are_refused_by_name(tmp_path):
     with pytest.raises(UserError) as refused:
         require_same_settings(tmp_path / "checkpoint-1", saved, now)
     assert refused.value.got == "data = {'n': 4} (was {'n': 3}); lr = None (was 0.1); new = 1 (was None)"
+
+
+def test_moments_of_a_single_number_go_where_it_lives_and_the_count_of_steps_stays():
+    scale = torch.nn.Parameter(torch.zeros((), device="meta"))
+    optimizer = torch.optim.AdamW([scale])
+    saved = {"optimizer/exp_avg/scale": torch.tensor(1.0), "optimizer/step/scale": torch.tensor(3.0)}
+    _restore_optimizer({"scale": scale}, optimizer, saved)
+    state = optimizer.state[scale]
+    assert (state["exp_avg"].device.type, state["step"].device.type) == ("meta", "cpu")

@@ -173,7 +173,7 @@ def test_resting_weights_do_not_move_ask_for_no_gradient_and_move_afterwards(tmp
     assert [epoch for epoch, _ in task.prepared] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "adamp"])
+@pytest.mark.parametrize("optimizer", ["adamw", "adamp", "sgd"])
 @pytest.mark.parametrize("stop", [2, 5, 6, 7])
 def test_a_run_that_was_stopped_before_at_or_behind_the_thaw_ends_as_a_whole_one(stop, optimizer, tmp_path):
     class StopError(Exception):
@@ -272,9 +272,31 @@ def test_an_error_inside_thaws_all_the_same():
 def test_optimisers_are_made_by_name_with_the_settings_of_their_groups():
     module = torch.nn.Linear(2, 3)
     groups = plain_groups(module, 0.3)
-    for kind, wanted in (("adamp", AdamP), ("adamw", torch.optim.AdamW)):
+    for kind, wanted, name, value in (
+        ("adamp", AdamP, "betas", (0.8, 0.9)),
+        ("adamw", torch.optim.AdamW, "betas", (0.8, 0.9)),
+        ("sgd", torch.optim.SGD, "momentum", 0.9),
+    ):
         optimizer = new_optimizer(module, groups, kind, 0.1, (0.8, 0.9))
         assert type(optimizer) is wanted
         first, second = optimizer.param_groups
         assert (first["params"], first["weight_decay"], first["lr_factor"]) == ([module.weight], 0.3, 1.0)
-        assert (second["params"], second["weight_decay"], second["betas"]) == ([module.bias], 0.0, (0.8, 0.9))
+        assert (second["params"], second["weight_decay"], second[name]) == ([module.bias], 0.0, value)
+
+
+def test_sgd_adds_decay_to_the_gradient_and_a_tenth_of_it_fades_a_step(tmp_path):
+    task, moved = Two(epochs=0, factor=0.5), []
+    config = LoopConfig(**{**vars(STEPPED), "optimizer": "sgd", "clip_norm": 0.0, "weight_decay": 0.2, "lr": 0.01})
+    train(task, config, tmp_path / "run", quiet=True, on_step=lambda _: moved.append(values(task)))
+    slow = quick = speed_slow = speed_quick = 0.0
+    for (_, indices), line, found in zip(task.prepared, steps_of(tmp_path, "run"), moved, strict=True):
+        slope = 2 * (slow + quick - 1 - sum(indices) / len(indices) / 10)
+        speed_slow = 0.9 * speed_slow + slope + 0.2 * slow
+        speed_quick = 0.9 * speed_quick + slope + 0.2 * quick
+        slow -= line["lr"] * 0.5 * speed_slow
+        quick -= line["lr"] * speed_quick
+        assert found == pytest.approx((slow, quick), rel=1e-5)
+
+
+def values(task):
+    return tuple(task.weights[name][0, 0].item() for name in ("slow", "quick"))

@@ -9,6 +9,7 @@ from jaxtyping import Shaped, UInt8
 from PIL import Image
 
 from litotes.backbones.deviations import WIDE_MODES, deviate
+from litotes.data.augment import area_box
 from litotes.data.images import Pictures
 from litotes.errors import Note, UserError
 
@@ -28,6 +29,21 @@ def paper_square(picture: Image.Image, size: int, deviations: Collection[str] = 
         _require_whole(picture, size)
         square = rgb(_crop(_resize(deviate(picture, deviations), size), size))
     return np.ascontiguousarray(np.array(square, dtype=np.uint8).transpose(2, 0, 1))
+
+
+def cropped_square(
+    picture: Image.Image, size: int, rng: np.random.Generator, least: float, deviations: Collection[str] = ()
+) -> UInt8[np.ndarray, "3 s s"]:
+    """A random part of a picture (``area_box``), stretched to a square, as red, green and blue in 0 .. 255.
+
+    least: share of the picture's area, above 0 to 1. To RGB first, then Pillow's bicubic, which smooths what it makes
+    smaller. Errors: those of ``errors_named``.
+    """
+    with errors_named(picture):
+        require_pixels(picture)
+        whole = rgb(deviate(picture, deviations))
+    part = whole.crop(area_box(*whole.size, rng, least)).resize((size, size), Image.Resampling.BICUBIC)
+    return np.ascontiguousarray(np.array(part, dtype=np.uint8).transpose(2, 0, 1))
 
 
 def stacked(

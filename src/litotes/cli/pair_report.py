@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from litotes.cli.pair_data import PairData
-from litotes.cli.pair_settings import augmentation_of
+from litotes.cli.pair_settings import augmentation_of, rates_of
 from litotes.cli.train_vacsr import Settings
 from litotes.data.augment import UNCHANGED
 from litotes.evaluate.compare import Differences
@@ -22,6 +22,7 @@ from litotes.models.variational import AdapterConfig
 from litotes.objectives.vacsr import VacsrConfig, VacsrTerms
 from litotes.train.journal import read_journal
 from litotes.train.loop import LoopConfig, total_steps
+from litotes.train.optim import MOMENTUM
 from litotes.train.pair_objectives import PairMethod
 from litotes.train.plan import batch_sizes
 
@@ -34,6 +35,10 @@ _IN_WORDS = {
     "deterministic": "a deterministic adapter of the same size",
     "cosine": "the cosine with a learned scale and bias",
 }
+_TRAINED_WITH = {
+    "frozen": "on the features of the frozen model", "full": "trained with the backbone",
+    "blocks": "trained with some blocks of the backbone",
+}  # fmt: skip
 _DOUBTS = {
     "sigma": "σ", "total_variance": "total variance", "one_minus_p": "1 − p", "one_minus_cosine": "1 − cosine"
 }  # fmt: skip
@@ -58,10 +63,20 @@ def opening(trained: Trained, settings: Settings) -> str:
     lines = [
         f"{len(data.training):,} captions of {len(data.training.pictures):,} pictures to train on, "
         f"{len(data.held):,} of {len(data.held.pictures):,} held out",
-        f"{method.method} on {_IN_WORDS[method.kind]}: {trained.parameters:,} weights"
-        + (f", and both towers, their tokens pooled into {settings.dimension:,} numbers" if settings.full else ""),
+        f"{method.method} on {_IN_WORDS[method.kind]}: {trained.parameters:,} weights" + _beside(settings),
     ]
     return "\n".join([*lines, *([f"noise: {_noise_in_words(data.noise)}"] if data.noise else [])])
+
+
+def _beside(settings: Settings) -> str:
+    """What of the model is trained with the scorer, as the end of a sentence."""
+    if settings.backbone == "blocks":
+        return f", and {_blocks(settings)}"
+    return f", and both towers, their tokens pooled into {settings.dimension:,} numbers" if settings.full else ""
+
+
+def _blocks(settings: Settings) -> str:
+    return f"blocks {settings.vision_blocks} of the picture tower and {settings.text_blocks} of the text tower"
 
 
 def rest_note(trained: Trained, settings: Settings) -> str:
@@ -78,7 +93,7 @@ def rest_note(trained: Trained, settings: Settings) -> str:
 
 def worse_note(records: Records, trained: Trained) -> str:
     """What a reader must know of an adapter that finds less than the cosine; "" of any other."""
-    before, after = (record["suites"].get("retrieval", {}).get("rsum", 0.0) for record in records.values())
+    before, after = (_found(record["suites"]) for record in records.values())
     if after >= before or trained.method.kind == "cosine":
         return ""
     data, loop = trained.data.training, trained.loop
@@ -88,6 +103,12 @@ def worse_note(records: Records, trained: Trained) -> str:
         "hundreds of steps (--steps). With few, --method sigmoid --scorer cosine learns a probability and keeps the "
         "cosine's order."
     )
+
+
+def _found(suites: Mapping[str, Any]) -> float:
+    """How much is found: rSum, or where classes are measured the share of pictures that are put right."""
+    classes = suites.get("classification", {}).get("acc1", 0.0)
+    return float(suites.get("retrieval", {}).get("rsum", classes))
 
 
 def selection_notes(settings: Settings) -> list[str]:
@@ -133,11 +154,12 @@ def _outcome(records: Records, compared: Mapping[str, Differences]) -> tuple[str
 def _facts(after: Mapping[str, Any], trained: Trained, settings: Settings) -> list[tuple[str, str]]:
     data, loop, method, parameters, _ = trained
     steps = total_steps(len(data.training), loop)
+    momentum = f" with momentum {MOMENTUM:g}" if loop.optimizer == "sgd" else ""
     return [
         ("Method", f"{method.method} on {_IN_WORDS[method.kind]}, "
-                   + ("trained with the backbone" if settings.full else "on the features of the frozen model")),
+                   + _TRAINED_WITH[settings.backbone]),
         ("What is trained", f"{parameters:,} weights{_other_than_default(method.adapter, AdapterConfig())}"),
-        *(_backbone(trained, settings) if settings.full else []),
+        *_backbone(trained, settings),
         *([("Loss", _loss(method.vacsr))] if method.method == "vacsr" else []),
         ("Steps", f"{steps:,}, {steps * min(loop.batch_size, len(data.training)) / len(data.training):.3g} passes over "
                   f"the data; kept: step {after['kept']['step']:,}"),
@@ -145,7 +167,7 @@ def _facts(after: Mapping[str, Any], trained: Trained, settings: Settings) -> li
                   + (f"each picture with all {len(set(data.training.captions)):,} prompts of the training part"
                      if method.pairing == "all" else "all pairs of a batch")),
         ("Learning rate", f"{loop.lr:g} at its peak, {loop.warmup} steps of rise, then {_schedule(loop)}"),
-        ("Optimiser", f"{loop.optimizer}, weight decay {loop.weight_decay:g}"),
+        ("Optimiser", f"{loop.optimizer}{momentum}, weight decay {loop.weight_decay:g}"),
         ("Training data", f"{len(data.training):,} captions of {len(data.training.pictures):,} pictures of "
                           f"{settings.train_data.name}"),
         ("Training data (SHA-256)", data.training.fingerprint()),
@@ -156,7 +178,17 @@ def _facts(after: Mapping[str, Any], trained: Trained, settings: Settings) -> li
 
 def _backbone(trained: Trained, settings: Settings) -> list[tuple[str, str]]:
     """What is told of a backbone that was trained."""
+    if settings.backbone == "frozen":
+        return []
     numbers = sum(row["numbers"] for row in trained.groups) - trained.parameters
+    rates = rates_of(settings)
+    if settings.backbone == "blocks":
+        return [
+            ("The backbone", f"{numbers:,} weights of {_blocks(settings)}; all else as it was, and the features CLIP's "
+                             "own"),
+            ("Its rates", f"of the learning rate {rates.text:g} (text tower) and {rates.image:g} (picture tower)"),
+            ("Changed in training", _changes(settings)),
+        ]  # fmt: skip
     passes = "pass" if settings.frozen_epochs == 1 else f"{settings.frozen_epochs} passes"
     rest = f"; the picture tower at rest in the first {passes}" if settings.frozen_epochs else ""
     ramp = ", then the loss raised over one pass" if trained.loop.ramp_epoch else ""
@@ -167,7 +199,7 @@ def _backbone(trained: Trained, settings: Settings) -> list[tuple[str, str]]:
     return [
         ("The backbone", f"{numbers:,} weights of both towers and their heads, tokens pooled into "
                          f"{settings.dimension:,} numbers"),
-        ("Its rates", f"of the learning rate {settings.text_rate:g} (text tower) and {settings.image_rate:g} (picture "
+        ("Its rates", f"of the learning rate {rates.text:g} (text tower) and {rates.image:g} (picture "
                       f"tower), times {settings.layer_decay:g} for each block from the top{rest}{ramp}"),
         ("Pictures", pictures[settings.preparation]),
         ("Changed in training", _changes(settings)),
@@ -175,8 +207,12 @@ def _backbone(trained: Trained, settings: Settings) -> list[tuple[str, str]]:
 
 
 def _changes(settings: Settings) -> str:
-    if augmentation_of(settings) == UNCHANGED:
+    changes = augmentation_of(settings)
+    if changes == UNCHANGED:
         return "nothing"
+    if settings.backbone == "blocks":
+        area = f"crops of {changes.area:.0%} of the area or more, stretched to a square; " if changes.area else ""
+        return f"{area}{changes.flip:.0%} of the pictures mirrored"
     return (
         f"crops of {settings.crop:.0%} of a side or more, {settings.flip:.0%} mirrored; {settings.touched:.0%} of a "
         f"caption's tokens altered; of {settings.token_chance:.0%} of the pictures up to {settings.token_part:.0%} of "

@@ -1,4 +1,4 @@
-"""What ``litotes train vacsr`` trains: a scorer on the features of a frozen model, or the whole backbone with it."""
+"""What ``litotes train vacsr`` trains: a scorer on the features of a frozen model, or the backbone with it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +19,7 @@ from litotes.models.matcher import Matcher
 from litotes.models.pair_adapter import PairModel
 from litotes.models.pair_backbone_file import Origin
 from litotes.models.pair_scores import PairScorer
-from litotes.train.backbone_pairs import BackbonePairs, make_trainable
+from litotes.train.backbone_pairs import BackbonePairs, make_blocks_trainable, make_trainable
 from litotes.train.pair_objectives import PairMethod, PairObjective
 from litotes.train.pairs import FrozenPairs, PairFeatures, pair_features
 
@@ -48,12 +48,15 @@ def work_of(
 
     memory: the untrained model, with what it has encoded so far. Errors: those of the tasks.
     """
-    if not settings.full:
+    if settings.backbone == "frozen":
         features = pair_features(matcher, data.training, data.seen, settings.cache)
         held = _encoded(memory, data.held)
         return Work(FrozenPairs(features, objective, method), None, features, lambda _: memory, lambda: held)
     untrained = pair_features(matcher, data.training, data.seen) if data.noise else None
-    origin = make_trainable(matcher, settings.dimension, preparation=settings.preparation, seed=settings.seed)
+    if settings.full:
+        origin = make_trainable(matcher, settings.dimension, preparation=settings.preparation, seed=settings.seed)
+    else:
+        origin = make_blocks_trainable(matcher, settings.vision_blocks, settings.text_blocks)
     task = BackbonePairs(
         matcher, data.training, objective, method, owners=data.seen, rates=rates_of(settings),
         augmentation=augmentation_of(settings),

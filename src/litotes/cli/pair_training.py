@@ -23,7 +23,7 @@ from litotes.cli.pair_report import (
     worse_note,
     write_page,
 )
-from litotes.cli.pair_settings import loop_of, method_of
+from litotes.cli.pair_settings import loop_of, method_of, require_blocks, resolved
 from litotes.cli.pair_tasks import Work, work_of, wrong_pair_auroc
 from litotes.cli.train_vacsr import Settings
 from litotes.config import flag, record
@@ -87,6 +87,7 @@ def _run(settings: Settings, screen: Console) -> None:
     where: dict[str, Any] = {key: getattr(settings, key) for key in _WHERE}
     matcher = load_backbone(settings.model, device=settings.device, **where)
     matcher.workers = settings.workers
+    require_blocks(matcher.encoder, settings)
     with progress_bars(screen) as progress:
         found = screening.look(AllOf(_transforms(matcher.preprocess, settings)), settings.workers, progress)
     data, loop, suites = _planned(settings, screening) if found else planned
@@ -101,7 +102,7 @@ def _run(settings: Settings, screen: Console) -> None:
     screen.print(opening(trained, settings), highlight=False, soft_wrap=True)
     for note in (*matcher.notes, *notes):
         screen.print(f"note: {note}", highlight=False, markup=False)
-    write_json(settings.output / "config.json", {"settings": record(settings), "noise": data.noise})
+    write_json(settings.output / "config.json", {"settings": resolved(settings), "noise": data.noise})
     save_noise(settings.output / "noise.npy", data.seen)
     with progress_bars(screen, "encoding") as progress:
         memory = Remembering(matcher, progress)
@@ -169,10 +170,11 @@ def _planned(settings: Settings, screening: Screening) -> tuple[PairData, LoopCo
         partial(require_source, settings.model, **where),
         *([partial(require_adapter_files, settings.adapter)] if settings.adapter else []),
     )  # fmt: skip
-    require_useful_steps(len(data.training), settings.batch_size, drop_last=False)
+    loop = loop_of(settings, len(data.training))
+    require_useful_steps(len(data.training), loop.batch_size, drop_last=False)
     own = class_suite(data.held, data.training, settings) if settings.of_classes else _held_suite(data.held, settings)
     suites: dict[str, Suite] = {own.name: own} | {suite.name: suite for suite in asked}
-    return data, loop_of(settings, len(data.training)), list(suites.values())
+    return data, loop, list(suites.values())
 
 
 def _train(work: Work, loop: LoopConfig, held: CaptionedPictures, settings: Settings) -> dict[str, object]:
@@ -256,7 +258,7 @@ def _require_unchanged(settings: Settings) -> None:
     path = settings.output / "config.json"
     if path.is_file() and settings.resume:
         before = json.loads(path.read_text(encoding="utf-8"))["settings"]
-        require_same_settings(path, _decisive(before), _decisive(record(settings)))
+        require_same_settings(path, _decisive(before), _decisive(resolved(settings)))
 
 
 def _decisive(settings: Mapping[str, object]) -> dict[str, object]:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from litotes.config import flag, require_numbers
 from litotes.errors import UserError
+from litotes.models.lora_settings import require_layers
 
 _LEAST = {
     "epochs": 1, "steps": 1, "batch_size": 1, "warmup": 0, "wd": 0, "accum_freq": 1, "seed": 0, "save_frequency": 0,
@@ -15,13 +16,22 @@ _LEAST = {
     "dimension": 1, "frozen_epochs": 0, "adapter_wd": 0,
     "flip": 0, "touched": 0, "token_chance": 0, "token_part": 0,
 }  # fmt: skip
-_FACTORS = ("text_rate", "image_rate", "layer_decay", "crop", "flip", "touched", "token_chance")
+_ABOVE_ZERO = ("lr", "gumbel_temperature", "text_rate", "image_rate", "layer_decay", "crop", "crop_area")
+_FACTORS = ("text_rate", "image_rate", "layer_decay", "crop", "crop_area", "flip", "touched", "token_chance")
 """Shares and factors, none above 1."""
-FULL_ALONE = (
-    "dimension", "preparation", "text_rate", "image_rate", "layer_decay", "frozen_epochs", "ramp", "adapter_wd",
-    "crop", "flip", "touched", "token_chance", "token_part",
+_FULL_ALONE = (
+    "dimension", "preparation", "layer_decay", "frozen_epochs", "ramp",
+    "crop", "touched", "token_chance", "token_part",
 )  # fmt: skip
-"""Options that a frozen backbone does not know."""
+_TRAINED = ("text_rate", "image_rate", "flip", "adapter_wd")
+"""What both kinds of trained backbones know."""
+_BLOCKS_ALONE = ("vision_blocks", "text_blocks", "crop_area")
+UNKNOWN_TO = {
+    "frozen": (*_FULL_ALONE, *_BLOCKS_ALONE, *_TRAINED),
+    "full": (*_BLOCKS_ALONE, "cache"),
+    "blocks": (*_FULL_ALONE, "cache"),
+}  # fmt: skip
+"""By backbone, the options that it does not know."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +45,8 @@ class Settings:
     activation: "quick_gelu" or "gelu", for a file that leaves it open; by default what its family says
     round_like_reference: of a file, round weights to float16 as the reference loaders do; off by default
     sha256: refuse another file, or a folder with another model.safetensors; not checked by default
-    adapter: folder of a LoRA adapter, of HANCLIP for one, to mount on the model first (with --backbone full: to merge
-        into it); none by default
+    adapter: folder of a LoRA adapter, of HANCLIP for one, to mount on the model first (with --backbone full or
+        blocks: to merge into it); none by default
     any_base: take such an adapter that does not name its base model
     train_data: table (CSV, TSV, JSONL, parquet) with filepath and caption, a caption a row, or NegBench's captions
         lists; a picture may have any number of captions. Or a folder of class folders
@@ -70,7 +80,8 @@ class Settings:
         without a distribution; "cosine", none but a learned scale and bias. By default variational for vacsr, else
         deterministic
     backbone: "frozen": pictures and captions are encoded once, and the scorer alone is trained; "full": both towers
-        are trained with it, by the paper's recipe for retrieval, all tokens pooled into one space
+        are trained with it, by the paper's recipe for retrieval, all tokens pooled into one space; "blocks": some
+        blocks of each tower are, by its recipe for classes, below CLIP's own features
     sigmoid_reduction: of the sigmoid loss: over "per_image" or "mean" of all pairs
     repeats: what InfoNCE does with further right captions of a picture in its batch
 
@@ -98,17 +109,25 @@ class Settings:
     dimension: of the features that the tokens are pooled into
     preparation: of pictures: "pcmepp", as in PCME++: the whole picture squashed to a square, ImageNet's mean and
         deviation; or "model", the model's own
-    text_rate: learning rate of the text tower, as a share of --lr; heads and scorer have --lr itself
-    image_rate: the same of the picture tower
+    text_rate: learning rate of the text tower, as a share of --lr; heads and scorer have --lr itself. By default 0.1,
+        with --backbone blocks 1
+    image_rate: the same of the picture tower; by default 0.01, with --backbone blocks 1
     layer_decay: factor on that rate for each block, counted from the top
     frozen_epochs: passes, from the first, in which the picture tower rests
     ramp: raise the loss step by step to its full weight in the pass in which the picture tower wakes; by default true
-    adapter_wd: weight decay of the scorer; by default --wd
+    adapter_wd: weight decay of the scorer; by default --wd. Also with --backbone blocks
     crop: least share of a side of a picture that training sees; 1 leaves it whole
-    flip: share of the pictures that are mirrored; 0 for captions that tell left from right
+    flip: share of the pictures that are mirrored; 0 for captions that tell left from right. Also with --backbone blocks
     touched: share of a caption's tokens that are masked, exchanged or left out
     token_chance: share of the pictures of which some tokens are not pooled
     token_part: largest part of a picture's tokens that is not pooled
+
+    Some blocks, with --backbone blocks:
+    vision_blocks: of the picture tower that are trained, counted from 0 at the input: numbers, as 0-1 or 0,2-3, "top1"
+        to "top3", or "all"
+    text_blocks: the same of the text tower
+    crop_area: least share of a picture's area that training sees, stretched to a square; 1 for the model's own
+        preparation
 
     Weights and readings of the loss:
     recon_weight: of the reconstruction
@@ -129,17 +148,19 @@ class Settings:
     stop_gradient: the residual in the fit is a constant; by default true
 
     The run:
-    epochs: passes over the captions
+    epochs: passes over the captions; by default 25, with --backbone blocks 5
     steps: at least 1; wins over epochs; by default counted from them
-    batch_size: captions a step; all pairs of a batch are scored
-    lr: peak learning rate
-    warmup: steps of rising rate; by default 50, or a tenth of a run of fewer than 500; with --backbone full none
+    batch_size: captions a step; all pairs of a batch are scored; by default 128, with --backbone blocks 16
+    lr: peak learning rate; by default 5e-4, with --backbone blocks 1.5e-3
+    warmup: steps of rising rate; by default 50, or a tenth of a run of fewer than 500; none where the backbone is
+        trained
     schedule: after the rise half a "cosine" to 0, "constant", or "step": times --drop-factor at --drop-epochs; by
         default cosine, with --backbone full step
     drop_epochs: passes, counted from 0, from which on the rate is multiplied once more
     drop_factor: what it is multiplied by
-    optimizer: "adamw" or "adamp"; by default adamw, with --backbone full adamp, as in the paper
-    wd: weight decay, on matrices only
+    optimizer: "adamw", "adamp" or "sgd" with momentum 0.9; by default adamw, with --backbone full adamp and blocks
+        sgd, as in the paper
+    wd: weight decay, on matrices only; by default 1e-4, with --backbone blocks 5e-4
     accum_freq: batches whose gradients are averaged before a step of the optimiser
     step_memory: MiB that the graph of a step of vacsr may take; a larger batch is taken by blocks of pictures, with
         the same result
@@ -186,7 +207,7 @@ class Settings:
     noise_sha256: str | None = None
     method: Literal["vacsr", "sigmoid", "infonce"] = "vacsr"
     scorer: Literal["variational", "deterministic", "cosine"] | None = None
-    backbone: Literal["frozen", "full"] = "frozen"
+    backbone: Literal["frozen", "full", "blocks"] = "frozen"
     sigmoid_reduction: Literal["mean", "per_image"] = "per_image"
     repeats: Literal["plain", "masked", "uniform"] = "masked"
     hidden: int | None = None
@@ -207,8 +228,8 @@ class Settings:
     uncertainty_summary: Literal["mean_std", "mean_variance", "sum_variance"] = "mean_std"
     dimension: int = 1024
     preparation: Literal["pcmepp", "model"] = "pcmepp"
-    text_rate: float = 0.1
-    image_rate: float = 0.01
+    text_rate: float | None = None
+    image_rate: float | None = None
     layer_decay: float = 0.7
     frozen_epochs: int = 2
     ramp: bool = True
@@ -218,6 +239,9 @@ class Settings:
     touched: float = 0.2
     token_chance: float = 0.8
     token_part: float = 0.2
+    vision_blocks: str = "0-1"
+    text_blocks: str = "0-2"
+    crop_area: float = 0.08
     recon_weight: float = 1.0
     kl_weight: float = 0.0005
     sigma_positive_weight: float = 1.0
@@ -234,16 +258,16 @@ class Settings:
     log_term: Literal["variance", "log_var"] = "variance"
     aggregation: Literal["elementwise", "sum", "first"] = "elementwise"
     stop_gradient: bool = True
-    epochs: int = 25
+    epochs: int | None = None
     steps: int | None = None
-    batch_size: int = 128
-    lr: float = 5e-4
+    batch_size: int | None = None
+    lr: float | None = None
     warmup: int | None = None
     schedule: Literal["cosine", "constant", "step"] | None = None
     drop_epochs: tuple[int, ...] = (15,)
     drop_factor: float = 0.1
-    optimizer: Literal["adamw", "adamp"] | None = None
-    wd: float = 1e-4
+    optimizer: Literal["adamw", "adamp", "sgd"] | None = None
+    wd: float | None = None
     accum_freq: int = 1
     step_memory: int = 1024
     precision: Literal["no", "bf16", "fp16"] = "no"
@@ -260,8 +284,9 @@ class Settings:
     ks: tuple[int, ...] = (1, 5, 10)
 
     def __post_init__(self) -> None:
-        require_numbers(self, _LEAST, ("lr", "gumbel_temperature", "text_rate", "image_rate", "layer_decay", "crop"))
+        require_numbers(self, _LEAST, _ABOVE_ZERO)
         self._require_shares()
+        self._require_words()
         self._require_noise()
         for wrong, got, expected, do in (
             (
@@ -338,12 +363,19 @@ class Settings:
     def _require_shares(self) -> None:
         for name in (*_FACTORS, "token_part"):
             value = getattr(self, name)
-            if value > 1 or (name == "token_part" and value == 1):
+            if value is not None and (value > 1 or (name == "token_part" and value == 1)):
                 raise UserError(
                     got=f"{flag(name)} {value}",
                     expected="a share below 1" if name == "token_part" else "a share or factor of at most 1",
                     do=f"choose another value for {flag(name)}",
                 )
+
+    def _require_words(self) -> None:
+        for name in ("vision_blocks", "text_blocks"):
+            try:
+                require_layers(getattr(self, name))
+            except UserError as error:
+                raise UserError(f"{flag(name)} {getattr(self, name)}", error.expected, error.do) from error
 
     def _require_noise(self) -> None:
         """Refuse options of the noise that would change nothing, or that say it twice."""

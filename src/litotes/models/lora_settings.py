@@ -63,7 +63,7 @@ class LoraSettings:
                 do="say the layers of the one tower as layers (--lora-layers), or adapt both",
             )
         for tower in TOWERS[self.towers]:
-            _require_layers(self.layers_of(tower))
+            require_layers(self.layers_of(tower))
 
     @property
     def scaling(self) -> float:
@@ -102,7 +102,7 @@ def block_indices(layers: str, count: int) -> tuple[int, ...]:
     Source: CLIP-LoRA's positions, which are tables for 12 blocks and, of halves, for 24; the same blocks result. It has
     no thirds for 24 blocks and no other depths: here the names mean the same shares of any tower.
     """
-    _require_layers(layers)
+    require_layers(layers)
     if layers in LAYER_NAMES:
         found = _named_blocks(layers, count)
     else:
@@ -140,7 +140,8 @@ def _pairs(layers: str) -> list[tuple[int, int]]:
     return [(int(numbers[0]), int(numbers[-1])) for numbers in ends]
 
 
-def _require_layers(layers: str) -> None:
+def require_layers(layers: str) -> None:
+    """Refuse what no tower of any depth could have: ``block_indices`` without a count."""
     if layers in LAYER_NAMES:
         return
     if not _NUMBERS.fullmatch(layers):

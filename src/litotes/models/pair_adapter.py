@@ -77,9 +77,9 @@ def save_pair_adapter(
     """Write weights and side file, whole or not at all: ``folder`` is replaced at once by a complete one.
 
     matcher: the backbone whose features the model was trained on. origin: what that backbone was trained from, where
-    it was trained with the model (``matcher.pooled``); it is then kept in the same folder. data: what it was trained
-    on, kept there too where it is given. A calibration of the very same weights stays in the folder, one of others
-    goes. Errors: those of ``save_pair_backbone``.
+    it was trained with the model, whole (``matcher.pooled``) or in some blocks; it is then kept in the same folder.
+    data: what it was trained on, kept there too where it is given. A calibration of the very same weights stays in the
+    folder, one of others goes. Errors: those of ``save_pair_backbone``.
     """
     partial, old = folder.with_name(folder.name + ".partial"), folder.with_name(folder.name + ".old")
     for left_behind in (partial, old):
@@ -89,8 +89,7 @@ def save_pair_adapter(
     save_tensors(weights, partial / WEIGHTS)
     backbone = None
     if origin:
-        kept = save_pair_backbone(matcher, origin.base_sha256, partial / BACKBONE, origin.adapter_sha256)
-        backbone = kept.weights_sha256
+        backbone = save_pair_backbone(matcher, origin, partial / BACKBONE).weights_sha256
     side = PairAdapterRecord(
         kind, config, matcher.base, matcher.adapter_sha256, matcher.fingerprint, objective,
         sha256_of_file(partial / WEIGHTS), backbone_sha256=backbone,

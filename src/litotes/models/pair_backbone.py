@@ -59,6 +59,11 @@ class PairBackbone(nn.Module):
         for unused in unused_parameters(encoder):
             unused.requires_grad_(False)
 
+    @property
+    def heads(self) -> tuple[nn.Module, ...]:
+        """What is new on the towers."""
+        return self.image_head, self.text_head
+
     def head_state(self) -> dict[str, Tensor]:
         """Weights of both heads, by name."""
         return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("encoder.")}

@@ -1,4 +1,4 @@
-"""A trained `PairBackbone` in a folder: the weights that it uses, and what they belong to."""
+"""A trained backbone in a folder: the weights that it uses or that were changed, and what they belong to."""
 
 import json
 import shutil
@@ -15,6 +15,7 @@ from litotes.backbones.preprocess import Preprocess
 from litotes.config import record, require_known
 from litotes.data.images import sha256_of_file
 from litotes.errors import UserError
+from litotes.models.blocks import Blocks, block_weights, blocks_said, named_blocks
 from litotes.models.matcher import Matcher
 from litotes.models.pair_backbone import PairBackbone, unused_parameters
 from litotes.models.tensors import save_tensors
@@ -24,10 +25,15 @@ SIDE_FILE = "pair_backbone.json"
 
 
 class Origin(NamedTuple):
-    """What a backbone was trained from: the plain base, and the LoRA adapter that was merged into it before, if any."""
+    """What a backbone was trained from: the plain base, and the LoRA adapter that was merged into it before, if any.
+
+    blocks: of a backbone with CLIP's own features, the blocks that may differ from that base, by the training or by
+    that adapter; None where a `PairBackbone` was trained.
+    """
 
     base_sha256: str
     adapter_sha256: str | None = None
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,8 @@ class PairBackboneRecord:
     """The side file: width of the features, base model before the training, vocabulary, and hash of the weights.
 
     merged_adapter_sha256: of the LoRA adapter that was merged into the base before the training. Its update is in the
-    weights, so that the plain base is all that they need.
+    weights, so that the plain base is all that they need. vision_blocks, text_blocks: where the features are CLIP's
+    own, the blocks whose weights are kept, in the words of ``block_indices``; None of a `PairBackbone`.
     """
 
     dimension: int
@@ -44,18 +51,23 @@ class PairBackboneRecord:
     weights_sha256: str
     tool_version: str = litotes.__version__
     merged_adapter_sha256: str | None = None
+    vision_blocks: str | None = None
+    text_blocks: str | None = None
+
+    def __post_init__(self) -> None:
+        kinds = {type(self.vision_blocks), type(self.text_blocks)}
+        if kinds not in ({str}, {type(None)}):
+            raise TypeError("the blocks of one tower alone, or blocks that are no text")
 
 
-def save_pair_backbone(
-    matcher: Matcher, base_sha256: str, folder: Path, merged_adapter_sha256: str | None = None
-) -> PairBackboneRecord:
-    """Write the backbone of ``matcher.pooled``, whole or not at all: ``folder`` is replaced by a complete one.
+def save_pair_backbone(matcher: Matcher, origin: Origin, folder: Path) -> PairBackboneRecord:
+    """Write a trained backbone, whole or not at all: ``folder`` is replaced by a complete one.
 
-    base_sha256: ``matcher.base`` before the training. merged_adapter_sha256: of the LoRA adapter that was merged into
-    it first. Towers and heads are kept, the layers that they leave out are not: those are the base's, which an adapter
-    leaves alone. Errors: a LoRA adapter is mounted.
+    origin: what it was trained from. Of ``matcher.pooled`` towers and heads are kept, the layers that they leave out
+    are not: those are the base's, which an adapter leaves alone. Of CLIP's own features ``origin.blocks`` are kept.
+    Errors: a LoRA adapter is mounted.
     """
-    backbone = _pooled(matcher)
+    kept = _kept(matcher, origin.blocks)
     if matcher.adapter_sha256:
         raise UserError(
             got="a backbone with a mounted adapter", expected="plain towers", do="merge the adapter before training"
@@ -64,11 +76,12 @@ def save_pair_backbone(
     for left_behind in (partial, old):
         shutil.rmtree(left_behind, ignore_errors=True)
     partial.mkdir(parents=True)
-    weights = {name: weight.detach().cpu().contiguous() for name, weight in used_weights(backbone).items()}
+    weights = {name: weight.detach().cpu().contiguous() for name, weight in kept.items()}
     save_tensors(weights, partial / WEIGHTS)
+    vision, text = blocks_said(matcher.encoder, origin.blocks) if origin.blocks else (None, None)
     side = PairBackboneRecord(
-        backbone.dimension, base_sha256, matcher.tokenizer.fingerprint, sha256_of_file(partial / WEIGHTS),
-        merged_adapter_sha256=merged_adapter_sha256,
+        matcher.dimension, origin.base_sha256, matcher.tokenizer.fingerprint, sha256_of_file(partial / WEIGHTS),
+        merged_adapter_sha256=origin.adapter_sha256, vision_blocks=vision, text_blocks=text,
     )  # fmt: skip
     (partial / SIDE_FILE).write_text(json.dumps(record(side), indent=1) + "\n", encoding="utf-8")
     matcher.preprocess.save(partial)
@@ -82,15 +95,16 @@ def save_pair_backbone(
 def load_pair_backbone(folder: Path, matcher: Matcher) -> PairBackboneRecord:
     """Put the backbone of a folder on the base model that it was trained from; ``matcher`` then embeds by it.
 
-    Its towers take the trained weights, its picture transform the saved one. Everything is checked before a weight is
-    changed. Errors: files that are missing, cut or of different models; another base or vocabulary; a mounted adapter;
-    weights of other names or shapes, or not finite.
+    Its towers take the trained weights, its picture transform the saved one; ``matcher.pooled`` is set where tokens
+    are pooled, and None where the features are CLIP's own. Everything is checked before a weight is changed. Errors:
+    files that are missing, cut or of different models; another base or vocabulary; a mounted adapter; blocks that the
+    base lacks; weights of other names or shapes, or not finite.
     """
     side = read_pair_backbone(folder)
     preprocess = Preprocess.from_config(folder)
     _require_base(side, matcher, folder)
-    backbone = PairBackbone(matcher.encoder, side.dimension)
-    wanted, found = used_weights(backbone), _weights(folder / WEIGHTS, side)
+    backbone, wanted = _trained(side, matcher)
+    found = _weights(folder / WEIGHTS, side)
     shapes = [{name: tuple(tensor.shape) for name, tensor in part.items()} for part in (wanted, found)]
     odd = sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()}) or [
         name for name, tensor in found.items() if not torch.isfinite(tensor).all()
@@ -104,7 +118,7 @@ def load_pair_backbone(folder: Path, matcher: Matcher) -> PairBackboneRecord:
     with torch.no_grad():
         for name, weight in wanted.items():
             weight.copy_(found[name])
-    matcher.pooled, matcher.preprocess = backbone.eval(), preprocess
+    matcher.pooled, matcher.preprocess = backbone.eval() if backbone else None, preprocess
     return side
 
 
@@ -134,10 +148,22 @@ def used_weights(backbone: PairBackbone) -> dict[str, torch.nn.Parameter]:
     return {name: parameter for name, parameter in backbone.named_parameters() if id(parameter) not in unused}
 
 
-def _pooled(matcher: Matcher) -> PairBackbone:
+def _kept(matcher: Matcher, blocks: Blocks | None) -> dict[str, torch.nn.Parameter]:
+    """The weights of a trained backbone that are kept."""
+    if blocks is not None:
+        return block_weights(matcher.encoder, blocks)
     if matcher.pooled is None:
-        raise ValueError("matcher.pooled is not set: there is no backbone to save")
-    return matcher.pooled
+        raise ValueError("neither matcher.pooled nor blocks that were trained: there is no backbone to save")
+    return used_weights(matcher.pooled)
+
+
+def _trained(side: PairBackboneRecord, matcher: Matcher) -> tuple[PairBackbone | None, dict[str, torch.nn.Parameter]]:
+    """The heads on the tokens, where there are some, and the weights of the model that a folder brings."""
+    if side.vision_blocks is not None and side.text_blocks is not None:
+        blocks = named_blocks(matcher.encoder, side.vision_blocks, side.text_blocks)
+        return None, block_weights(matcher.encoder, blocks)
+    backbone = PairBackbone(matcher.encoder, side.dimension)
+    return backbone, used_weights(backbone)
 
 
 def _require_base(side: PairBackboneRecord, matcher: Matcher, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Training a model of pair scores together with the backbone under it: VACSR's retrieval recipe."""
+"""Training a model of pair scores together with the backbone under it: VACSR's recipes for retrieval and classes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,13 +10,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from litotes.backbones.preprocess import Preprocess, pcmepp
+from litotes.backbones.square import cropped_square
 from litotes.backbones.squash import random_crop
 from litotes.config import record
 from litotes.data.augment import UNCHANGED, Augmentation, altered_ids, example_rng, kept_tokens
 from litotes.data.noise import noise_sha256
 from litotes.data.pairs import CaptionedPictures, Codes, KnownPairs, codes
 from litotes.errors import UserError
+from litotes.models.blocks import OwnFeatures, blocks_said, blocks_with, named_blocks, train_blocks, trained_blocks
 from litotes.models.clip import text_lengths
+from litotes.models.lora import adapted_layers
 from litotes.models.matcher import Matcher
 from litotes.models.merging import merge_adapter
 from litotes.models.pair_adapter import PairModel
@@ -38,6 +41,14 @@ RECIPE = LoopConfig(
 
 The picture tower rests in epochs 0 and 1 (``BackboneRates``), and in epoch 2 the loss is ramped up."""
 
+BLOCKS_RECIPE = LoopConfig(
+    batch_size=16, epochs=5, lr=0.0015, weight_decay=5e-4, warmup=0, schedule="cosine", optimizer="sgd", clip_norm=0.0,
+)  # fmt: skip
+"""VACSR's runs on classes of other distributions: what it states, and what it takes over from MMA's configuration.
+
+128 pictures a batch on ImageNet and SUN397, 5 on EuroSAT. The rate falls at each step; in MMA's code at each epoch."""
+BLOCKS_RATES = BackboneRates(text=1.0, image=1.0, layer_decay=1.0, frozen_epochs=0)
+"""Of those runs: one rate for all that is trained."""
 
 Preparation = Literal["pcmepp", "model"]
 
@@ -59,6 +70,23 @@ def make_trainable(
     matcher.pooled = PairBackbone(matcher.encoder, dimension, seed=seed)
     if preparation == "pcmepp":
         matcher.preprocess = recipe_pictures(matcher.preprocess)
+    return origin
+
+
+def make_blocks_trainable(matcher: Matcher, vision: str = "0-1", text: str = "0-2") -> Origin:
+    """Make some blocks of a model ready to be trained with ``BackbonePairs``; returns what they start from.
+
+    A mounted LoRA adapter is first merged into the weights in float32. The features stay CLIP's own, and so does the
+    preparation of pictures; what is trained is said as in ``train_blocks``. Errors: those of ``train_blocks``, before
+    anything is changed.
+    """
+    chosen = named_blocks(matcher.encoder, vision, text)
+    changed = blocks_with(adapted_layers(matcher.encoder), chosen)
+    origin = Origin(matcher.base, matcher.adapter_sha256, changed)
+    if origin.adapter_sha256:
+        merge_adapter(matcher)
+    train_blocks(matcher.encoder, vision, text)
+    matcher.pooled = None
     return origin
 
 
@@ -87,20 +115,19 @@ class BackbonePairs(Task[RawPairBatch]):
     changed by ``augmentation``, drawn by seed, epoch and row alone, and what the loss draws depends on seed and step
     alone: neither worker processes nor a resumed run change a draw.
 
-    matcher: its ``pooled`` is the backbone; its picture transform is ``pcmepp`` in the recipe. owners: the picture
-    of each caption as the training is to see it (``data.noise``); by default the data's own. rates: of the towers
-    against the run's, and how long the picture tower rests. method: what ``objective`` was made of; its seed is that of
-    all draws.
-    Errors: an adapter of another width than the backbone's features; data without any wrong pair.
+    matcher: its ``pooled`` is the backbone, and its picture transform ``pcmepp`` in the recipe; without it the features
+    are CLIP's own (``make_blocks_trainable``), and no token can be left out of them. owners: the picture of each
+    caption as the training is to see it (``data.noise``); by default the data's own. rates: of the towers against the
+    run's, and how long the picture tower rests. method: what ``objective`` was made of; its seed is that of all draws.
+    Errors: an adapter of another width than the backbone's features; data without any wrong pair; dropped tokens where
+    none is pooled.
     """
 
     def __init__(
         self, matcher: Matcher, data: CaptionedPictures, objective: PairObjective, method: PairMethod, *,
         owners: Codes | None = None, rates: BackboneRates | None = None, augmentation: Augmentation | None = None,
     ) -> None:  # fmt: skip
-        backbone = matcher.pooled
-        if backbone is None:
-            raise ValueError("set matcher.pooled to the backbone that is to be trained")
+        backbone = matcher.pooled or OwnFeatures(matcher.encoder)
         if method.kind != "cosine" and method.adapter.features != backbone.dimension:
             raise UserError(
                 got=f"an adapter for features of {method.adapter.features} numbers on a backbone of "
@@ -113,11 +140,18 @@ class BackbonePairs(Task[RawPairBatch]):
         self._objective, self._method = objective, method
         self._rates = rates or BackboneRates()
         self._augmentation = augmentation or Augmentation()
+        if matcher.pooled is None and self._augmentation.token_chance:
+            raise UserError(
+                got=f"token_chance = {self._augmentation.token_chance} with CLIP's own features, which pool no tokens",
+                expected="token_chance = 0 with them",
+                do="set it, or set matcher.pooled to the backbone that is to be trained",
+            )
         self._seen = data.owners if owners is None else owners
         self._pictures, self._texts = data.contents()[self._seen], codes(data.captions)
         self._known = KnownPairs(self._pictures, self._texts)
         self._known.require_wrong_pair()
         tokenizer = matcher.tokenizer
+        self._prompts = tokenizer(list(dict.fromkeys(data.captions)) if method.pairing == "all" else [])
         self._mask = tokenizer.id_of("M")
         self._words = [i for i in range(tokenizer.vocabulary_size) if i not in (tokenizer.bos, tokenizer.eos)]
         self._module = nn.ModuleDict({"backbone": backbone, "adapter": objective.module})
@@ -159,19 +193,22 @@ class BackbonePairs(Task[RawPairBatch]):
 
     def groups(self, weight_decay: float) -> list[ParameterGroup]:
         """By tower and block, heads and adapter."""
-        heads = (self._backbone.image_head, self._backbone.text_head)
-        return backbone_groups(self._module, self._backbone.encoder, self._rates, weight_decay, heads)
+        backbone = self._backbone
+        return backbone_groups(self._module, backbone.encoder, self._rates, weight_decay, backbone.heads)
 
     def identity(self) -> dict[str, object]:
-        """Backbone as it was at the start, rows, changes, rates, model and loss."""
+        """Backbone as it was at the start, rows, changes, rates, model and loss; of CLIP's own features the blocks."""
+        encoder, changes = self._backbone.encoder, record(self._augmentation)
+        own = isinstance(self._backbone, OwnFeatures)
         return {
             "model": self._start,
             "rows": f"{self._data.fingerprint()} {noise_sha256(self._seen)}",
-            "augmentation": record(self._augmentation),
+            "augmentation": {name: value for name, value in changes.items() if value is not None},
             "rates": record(self._rates),
             "kind": self._method.kind,
             "adapter": record(self._method.adapter),
             "objective": self._method.objective_record(),
+            **({"blocks": list(blocks_said(encoder, trained_blocks(encoder)))} if own else {}),
         }
 
     @torch.no_grad()
@@ -198,17 +235,20 @@ class BackbonePairs(Task[RawPairBatch]):
             for row in rows
         ]
         if self._method.pairing == "all":
-            texts = list(dict.fromkeys(self._data.captions))
-            ids = self._matcher.tokenizer(texts)
-            positives = self._known.between(self._pictures[rows], np.arange(len(texts)))
+            ids = self._prompts
+            positives = self._known.between(self._pictures[rows], np.arange(len(ids)))
         else:
             ids, positives = self._ids(rows, epoch, changes), self._known.matrix(rows)
         return RawPairBatch(pixels, ids, torch.from_numpy(np.stack(kept)), torch.from_numpy(positives))
 
     def _pixels(self, row: int, epoch: int, changes: Augmentation) -> Float[Tensor, "c h w"]:
-        rng = example_rng(self._method.seed, epoch, row, "picture")
-        picture = random_crop(self._data.pictures[int(self._seen[row])], rng, changes.crop)
-        pixels = self._matcher.preprocess(picture)
+        rng, own = example_rng(self._method.seed, epoch, row, "picture"), self._matcher.preprocess
+        picture = self._data.pictures[int(self._seen[row])]
+        if changes.area is None:
+            pixels = own(random_crop(picture, rng, changes.crop))
+        else:
+            square = cropped_square(picture, own.size, rng, changes.area, own.deviations)
+            pixels = own.normalised(square[None])[0]
         return pixels.flip(-1) if rng.random() < changes.flip else pixels
 
     def _ids(self, rows: list[int], epoch: int, changes: Augmentation) -> Int[Tensor, "b length"]:

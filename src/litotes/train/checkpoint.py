@@ -166,7 +166,7 @@ def _restore_optimizer(
         key, _, name = rest.partition("/")
         parameter = weights[name]
         # Adam counts its steps in a CPU scalar; the moments live where the parameter lives.
-        optimizer.state[parameter][key] = value if value.ndim == 0 else value.to(parameter.device)
+        optimizer.state[parameter][key] = value if key == "step" else value.to(parameter.device)
 
 
 def _torch_random_state() -> dict[str, Tensor]:

@@ -46,11 +46,11 @@ class LoopConfig:
     """How a run goes, whatever the method.
 
     batch_size: pairs a step, >= 1. epochs: passes over the data; ``steps`` (0: from epochs) overrides it. A step is
-    one batch. lr: peak learning rate, > 0. weight_decay: decoupled, on matrices only. betas: of Adam. warmup: steps
-    of linear warm-up. schedule: "cosine" to zero, "constant", or "step": times ``drop_factor`` from each of the
-    ``drop_epochs`` (from 0) on. ramp_epoch: an epoch (from 0) in which the loss of its batch b = 0 .. n - 1 is
+    one batch. lr: peak learning rate, > 0. weight_decay: on matrices only, decoupled but for "sgd". betas: of Adam.
+    warmup: steps of linear warm-up. schedule: "cosine" to zero, "constant", or "step": times ``drop_factor`` from each
+    of the ``drop_epochs`` (from 0) on. ramp_epoch: an epoch (from 0) in which the loss of its batch b = 0 .. n - 1 is
     multiplied by (b + 1) / n, for one that begins with weights that had been frozen; none by default. optimizer:
-    "adamw" or "adamp". clip_norm: largest gradient norm (0: none).
+    "adamw", "adamp" or "sgd" (momentum 0.9). clip_norm: largest gradient norm (0: none).
     accumulation: batches whose gradients are averaged before the optimiser moves; a rest at the end counts as if
     it were whole. precision: "no", or autocast in "bf16" or "fp16" (geometry stays in float32). seed: order of the
     data, dropout. drop_last: leave out a short last batch. save_every: steps between checkpoints (0: only at the

@@ -12,7 +12,9 @@ from litotes.models.clip import ClipEncoder
 from litotes.train.adamp import AdamP
 from litotes.train.checkpoint import trainable
 
-OPTIMIZERS = ("adamw", "adamp")
+OPTIMIZERS = ("adamw", "adamp", "sgd")
+MOMENTUM = 0.9
+"""Of "sgd"; without dampening, as torch has it by default."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class ParameterGroup:
     """Weights that share a rate.
 
     name: what a person calls them. weights: their names in the module. lr_factor: of the run's learning rate.
-    weight_decay: decoupled. frozen_epochs: passes over the data, from the first, in which they do not move.
+    weight_decay: decoupled; of "sgd" it is added to the gradient. frozen_epochs: passes over the data, from the first,
+    in which they do not move.
     """
 
     name: str
@@ -104,7 +107,7 @@ def listing(module: nn.Module, groups: Sequence[ParameterGroup]) -> list[dict[st
 def new_optimizer(
     module: nn.Module, groups: Sequence[ParameterGroup], kind: str, lr: float, betas: tuple[float, float]
 ) -> torch.optim.Optimizer:
-    """An optimiser ("adamw" or "adamp") over the groups; each remembers its ``lr_factor``."""
+    """An optimiser (``OPTIMIZERS``) over the groups; each remembers its ``lr_factor``. betas: of the two Adams."""
     weights = dict(module.named_parameters())
     rows = [
         {
@@ -114,6 +117,8 @@ def new_optimizer(
         }
         for group in groups
     ]
+    if kind == "sgd":
+        return torch.optim.SGD(rows, lr=lr, momentum=MOMENTUM)
     return (AdamP if kind == "adamp" else torch.optim.AdamW)(rows, lr=lr, betas=betas)
 
 
