@@ -76,6 +76,23 @@ def test_more_pairs_than_can_be_held_are_streamed_and_the_result_says_so(kind, m
     assert after == before
 
 
+def test_a_shortlist_of_all_pairs_gives_what_all_pairs_give_and_a_short_one_says_what_it_lacks():
+    asked = [Retrieval("retrieval", noise_pictures(N), CAPTIONS, OWNERS, ks=(1, 2))]
+    model = scorer().model
+    before = scored_by(asked, PairScorer(model))[0].run(encoder())
+    (whole,) = scored_by(asked, PairScorer(model, shortlist=N))
+    found = whole.run(encoder())
+    notes, listed = found.pop("notes"), found.pop("shortlist")
+    assert found == before
+    assert "the adapter scored 42 of 42 pairs" in notes[0]
+    assert "uncertainties are not asked: they need the scores of all pairs, not of a shortlist" in notes
+    assert listed["share"] == {"i2t": 1.0, "t2i": 1.0}
+    (short,) = scored_by(asked, PairScorer(model, shortlist=1))
+    listed = short.run(encoder())["shortlist"]
+    assert listed["listed"] < 42
+    assert listed["share"]["i2t"] < 1
+
+
 def test_a_cosine_with_scale_and_bias_ranks_as_the_cosine_itself():
     by_cosine = Retrieval("retrieval", noise_pictures(N), CAPTIONS, OWNERS, ks=(1, 2)).run(encoder())
     by_model = Retrieval("retrieval", noise_pictures(N), CAPTIONS, OWNERS, ks=(1, 2), scorer=scorer("cosine"))
@@ -207,6 +224,14 @@ def test_all_judges_of_coco_are_asked_by_the_models_logits(tmp_path):
     assert found["coco_5k"] != by_cosine["coco_5k"]
     assert "doubt" not in by_cosine
     _judged_doubt(found["doubt"], chosen, (rows, told, table), (images, captions), judgements)
+    listing = PairScorer(chosen.model, shortlist=10)
+    (suite,) = scored_by([JudgedRetrieval("coco", pictures, images, texts, captions, judgements, ks=(1, 2))], listing)
+    listed = suite.run(coder)
+    assert "the adapter scored 200 of 200 pairs" in "; ".join(listed["notes"])
+    assert "similarities" not in listed["doubt"]
+    for key in ("coco_5k", "coco_1k", "cxc", "eccv"):
+        assert listed[key] == found[key]
+    assert listed["doubt"] == {name: part for name, part in found["doubt"].items() if name != "similarities"}
 
 
 def _judged_doubt(found, chosen, features, ids, judgements):

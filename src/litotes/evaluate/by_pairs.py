@@ -16,11 +16,17 @@ LOGIT = "logit of an adapter of pairs"
 """What results call the score, where others have the cosine."""
 
 
+def score_named(shortlist: int | None) -> str:
+    """The same, for the whole record."""
+    return LOGIT if shortlist is None else f"{LOGIT}, on a shortlist of {shortlist} by cosine"
+
+
 def scored_by(suites: Sequence[Suite], scorer: PairScorer) -> list[Suite]:
     """The same questions, scored by ``scorer``; behind each retrieval, what the model's uncertainty knows of it.
 
     suites: of retrieval, multiple choice and classification alone. COCO's with all judges tells of the uncertainty in
-    its own result. A retrieval of more pairs than can be held is not asked for uncertainties, and says so.
+    its own result. A retrieval of more pairs than can be held, or by a shortlist, is not asked for uncertainties, and
+    says so.
     """
     scored: list[Suite] = []
     for suite in suites:
@@ -29,8 +35,12 @@ def scored_by(suites: Sequence[Suite], scorer: PairScorer) -> list[Suite]:
             scored.append(replace(suite, scorer=scorer))
             continue
         pairs = len(suite.pictures) * len(suite.captions)
-        if pairs > pair_stream.HELD:
+        told = ""
+        if scorer.shortlist is not None:
+            told = "uncertainties are not asked: they need the scores of all pairs, not of a shortlist"
+        elif pairs > pair_stream.HELD:
             told = f"uncertainties are not asked: the scores of {pairs:,} pairs are too many to hold"
+        if told:
             scored.append(replace(suite, scorer=scorer, remarks=(*suite.remarks, told)))
         else:
             scored += [replace(suite, scorer=scorer), _selective(suite, scorer)]

@@ -22,11 +22,12 @@ from litotes.evaluate.counts import by_counts
 from litotes.evaluate.doubts import KS, of_both_lists, of_first, similarities, state_of
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.judged import WAYS, Singles, judge_features, numbered, require_all, require_folds
+from litotes.evaluate.shortlisted import of_shortlist
 from litotes.evaluate.suite import Identity, Result, Suite, base_name, sha256_of_rows
 from litotes.evaluate.watched import Watched, Watching
 from litotes.metrics.graded import UNFOUND
 from litotes.models.pair_scores import PairScorer
-from litotes.models.pair_stream import StreamedLogits
+from litotes.models.pair_stream import streamed
 
 _TEST_SET = {"pictures": 5_000, "captions": 25_000}
 
@@ -92,9 +93,11 @@ class JudgedRetrieval(Suite):
         else:
             owners = self._owners()
             watched = Watched(torch.from_numpy(owners), len(images), max(KS))
-            found = {**judge(Watching(StreamedLogits(self.scorer), watched))}
+            stream = streamed(self.scorer)
+            found = {**judge(Watching(stream, watched))}
             found["doubt"] = self._doubt(self.scorer, images, texts, owners, watched, singles)
-            told = found["doubt"].pop("notes", [])
+            found |= of_shortlist(stream)
+            told = [*found.pop("notes", []), *found["doubt"].pop("notes", [])]
         source = by_counts("COCO, Karpathy's test set", _TEST_SET, self._counts())
         notes = [*self.notes, *source.notes, *told]
         return {**found, "file": source.file, "notes": notes, "answers": self._answers(singles)}
@@ -127,7 +130,7 @@ class JudgedRetrieval(Suite):
         return {
             "ways": ways,
             "firsts": of_both_lists(scorer, images, texts, firsts, asked),
-            "similarities": similarities(watched),
+            **({"similarities": similarities(watched)} if scorer.shortlist is None else {}),
             **state_of(scorer, images, texts, owners.tolist()),
         }
 

@@ -17,7 +17,7 @@ from litotes.config import record as record_of
 from litotes.data.screening import AllOf, Screening
 from litotes.errors import UserError, together
 from litotes.evaluate.answers import Answer, Answers, answers_path
-from litotes.evaluate.by_pairs import LOGIT, scored_by
+from litotes.evaluate.by_pairs import score_named, scored_by
 from litotes.evaluate.classification import Classification
 from litotes.evaluate.coco import JudgedRetrieval
 from litotes.evaluate.compare import differences
@@ -111,11 +111,13 @@ def _by_pairs(
     whole = ", the backbone trained too" if side.backbone_sha256 else ""
     named = f"{config.pair_adapter} ({side.objective.get('method')} on {side.kind}{whole})"
     matcher.adapter = f"{matcher.adapter}; {named}" if matcher.adapter else named
-    told = {"similarity": LOGIT, "pair_adapter": record_of(side)}
+    told: dict[str, Any] = {"similarity": score_named(config.shortlist), "pair_adapter": record_of(side)}
+    if config.shortlist is not None:
+        told["shortlist"] = config.shortlist
     if side.backbone_sha256:
         told["pair_backbone"] = record_of(read_pair_backbone(config.pair_adapter / BACKBONE))
     calibration = load_calibration(config.pair_adapter, side.weights_sha256)
-    return told, partial(scored_by, scorer=PairScorer(model, calibration=calibration))
+    return told, partial(scored_by, scorer=PairScorer(model, calibration=calibration, shortlist=config.shortlist))
 
 
 def _measured(
@@ -169,7 +171,8 @@ def _require_free(config: EvaluateConfig, matcher: Encoder, suites: Sequence[Sui
     asked = {suite.name: suite.identity().split_sha256 for suite in suites}
     ks = {suite.name: set(map(str, suite.ks)) for suite in suites if isinstance(suite, Retrieval | JudgedRetrieval)}
     pairs = read_pair_adapter(config.pair_adapter).weights_sha256 if config.pair_adapter else None
-    require_free(config, config.output or Path(file_name(named)), Run(matcher.fingerprint, asked, ks, pairs))
+    run = Run(matcher.fingerprint, asked, ks, pairs, config.shortlist)
+    require_free(config, config.output or Path(file_name(named)), run)
 
 
 def _write(measured: Measured, path: Path) -> dict[str, Any]:

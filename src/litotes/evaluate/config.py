@@ -13,6 +13,7 @@ NAMED = ("flickr30k", "flickr30k_31k", "urban1k", "sharegpt4v_1k")
 USUAL_KS = (1, 5, 10)
 """Ranks at which recall is counted where no others are asked for."""
 
+_SHORTLISTED = {"retrieval", "retrieval_neg", "coco", *NAMED}
 _BY_PAIRS = ("mcq", "retrieval", "retrieval_neg", "coco", "classification", *NAMED)
 """Suites that an adapter of pairs can score."""
 
@@ -39,6 +40,9 @@ class EvaluateConfig:
     pair_adapter: folder of an adapter of pairs, as ``litotes train vacsr`` writes it, for this model with this adapter
         (without --adapter where it has a backbone of its own): retrieval, multiple choice and classification by its
         logit in place of the cosine, with what its uncertainty knows; none by default.
+    shortlist: with --pair-adapter, ask it of pairs of high cosine alone, for retrieval: of so many pictures of a
+        caption, and of as many captions of a picture times the captions a picture; more than the largest K. The result
+        tells how much of the exact best 10 the list holds. By default all pairs, COCO's 125 million for one.
     adapted_only: with an adapter, leave out the base, which is measured beside it otherwise; half the time.
     masked: of a SmartCLIP, mask each picture for each text by the model's mask network, as its training does and its
         published evaluations do not; off by default.
@@ -98,6 +102,7 @@ class EvaluateConfig:
     adapter: Path | None = None
     any_base: bool = False
     pair_adapter: Path | None = None
+    shortlist: int | None = None
     adapted_only: bool = False
     masked: bool = False
     choice: Path | None = None
@@ -151,6 +156,7 @@ class EvaluateConfig:
             ("--templates", self.templates, "--classification", self.classification),
             ("--coco-judgements", self.coco_judgements, "--coco", self.coco),
             ("--any-base", self.any_base, "--adapter", self.adapter),
+            ("--shortlist", self.shortlist is not None, "--pair-adapter", self.pair_adapter),
             ("--adapted-only", self.adapted_only, "--adapter or --pair-adapter", self.adapter or self.pair_adapter),
         ):
             if given and not other:
@@ -172,6 +178,25 @@ class EvaluateConfig:
                 got=f"--pair-adapter with {', '.join(by_cosine)}",
                 expected="multiple choice, retrieval and classification, which an adapter of pairs can score",
                 do="evaluate the others without --pair-adapter",
+            )
+
+        self._require_shortlist()
+
+    def _require_shortlist(self) -> None:
+        """Refuse a shortlist for suites that need none, and one that recall reaches the end of."""
+        if self.shortlist is None:
+            return
+        if not _SHORTLISTED & set(self.files):
+            raise UserError(
+                got=f"--shortlist with {', '.join(flag(name) for name in self.files)}",
+                expected="retrieval, whose searches have more items than can be scored soon",
+                do="leave out --shortlist, or add --retrieval or --coco",
+            )
+        if self.shortlist <= max(self.ks or USUAL_KS):
+            raise UserError(
+                got=f"--shortlist {self.shortlist} for recall at {max(self.ks or USUAL_KS)}",
+                expected="more items than the largest K",
+                do="give for instance --shortlist 64",
             )
 
     @property

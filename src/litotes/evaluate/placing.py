@@ -12,16 +12,17 @@ from litotes.places import alone_in, require_file_place
 
 
 class Run(NamedTuple):
-    """What makes two runs the same: model, questions, ranks of the recall, adapter of pairs.
+    """What makes two runs the same: model, questions, ranks of the recall, adapter of pairs, shortlist.
 
     fingerprint: of the model. asked: hash of the questions by suite. ks: ranks by suite, of those that have any.
-    pairs: SHA-256 of the weights of the adapter, None without one.
+    pairs: SHA-256 of the weights of the adapter, None without one. shortlist: its ``--shortlist``, None of all pairs.
     """
 
     fingerprint: str
     asked: Mapping[str, str]
     ks: Mapping[str, set[str]]
     pairs: str | None
+    shortlist: int | None = None
 
 
 class Put(NamedTuple):
@@ -35,16 +36,15 @@ class Put(NamedTuple):
 def run_of(record: Mapping[str, Any]) -> Run:
     """The run that a record is the result of."""
     asked = {name: str(result["split_sha256"]) for name, result in record["suites"].items()}
-    return Run(
-        record["fingerprint"], asked, ks_of(record["suites"]), record.get("pair_adapter", {}).get("weights_sha256")
-    )
+    pairs = record.get("pair_adapter", {}).get("weights_sha256")
+    return Run(record["fingerprint"], asked, ks_of(record["suites"]), pairs, record.get("shortlist"))
 
 
 def require_free(config: EvaluateConfig, path: Path, run: Run) -> None:
     """Refuse a place whose result is not of this run, unless it may be replaced, and one that holds anything else."""
     require_file_place(answers_path(path), "the answers beside --output,")
     there = [file for file in (path, answers_path(path)) if file.exists()]
-    same = is_same_run(path, run.fingerprint, run.asked, run.ks, config.with_base, run.pairs)
+    same = is_same_run(path, run.fingerprint, run.asked, run.ks, config.with_base, run.pairs, run.shortlist)
     foreign = [file for file in there if file.resolve() in _inputs(config) or (file == path and not is_result(path))]
     if foreign:
         raise UserError(

@@ -76,12 +76,13 @@ def read_results(paths: Sequence[Path]) -> Results:
 
 def is_same_run(
     path: Path, fingerprint: str, asked: Mapping[str, str], ks: Mapping[str, set[str]], with_base: bool,
-    pair_adapter: str | None = None,
+    pair_adapter: str | None = None, shortlist: int | None = None,
 ) -> bool:  # fmt: skip
     """Whether a file holds the result of the same model on the same questions, asked in the same way.
 
     fingerprint: of the model. asked: the hash of the questions by suite. ks: ranks of the recall, by suite (``ks_of``).
-    with_base: whether the base is measured too. pair_adapter: hash of the weights of an adapter of pairs.
+    with_base: whether the base is measured too. pair_adapter: hash of the weights of an adapter of pairs. shortlist:
+    how many items of a search it was asked of, None for all.
     """
     try:
         content = _json(path)
@@ -92,6 +93,7 @@ def is_same_run(
             and ks_of(suites) == ks
             and ("base" in content) == with_base
             and content.get("pair_adapter", {}).get("weights_sha256") == pair_adapter
+            and content.get("shortlist") == shortlist
         )
     except (UserError, KeyError, TypeError, AttributeError):
         return False

@@ -15,6 +15,7 @@ from litotes.evaluate.config import USUAL_KS
 from litotes.evaluate.counts import Source, told_of
 from litotes.evaluate.features import Encoder
 from litotes.evaluate.notes import counted
+from litotes.evaluate.shortlisted import of_shortlist
 from litotes.evaluate.suite import (
     Identity,
     Result,
@@ -123,7 +124,8 @@ class Retrieval(Suite):
         """Recall at each K both ways; see the class."""
         images = encoder.encode_images(self.pictures)
         texts = encoder.encode_texts(self.captions)
-        found = ranks_of(self._scores(encoder, images, texts), self.image_of_caption)
+        scores, listed = self._scores(encoder, images, texts)
+        found = ranks_of(scores, self.image_of_caption)
         recall = recalls(found, self.ks)
         return {
             "negated": self.negated,
@@ -136,18 +138,23 @@ class Retrieval(Suite):
             "captions_without_words": sum(map(is_blank, self.captions)),
             "repeated_rows": count_repeated(zip(self.image_of_caption, self.captions, strict=True)),
             **({"protocol": self.protocol} if self.protocol else {}),
-            **told_of(self.source, [*self._certain(), *self.remarks]),
+            **told_of(self.source, [*self._certain(), *listed.pop("notes", []), *self.remarks]),
+            **listed,
             "answers": searches(found.image_to_text, self._picture_queries())
             + searches(found.text_to_image, self._caption_queries()),
         }
 
-    def _scores(self, encoder: Encoder, images: Tensor, texts: Tensor) -> Scores:
-        """In blocks; logits are held as a whole where they are few enough for the suites behind this one to do so."""
+    def _scores(self, encoder: Encoder, images: Tensor, texts: Tensor) -> tuple[Scores, Result]:
+        """In blocks, with what is to be told of a shortlist.
+
+        Logits are held as a whole where they are few enough for the suites behind this one to do so.
+        """
         if self.scorer is None:
-            return encoder.similarity.scores(images, texts)
-        if len(images) * len(texts) > pair_stream.HELD:
-            return pair_stream.StreamedLogits(self.scorer).scores(images, texts)
-        return matrix(self.scorer.scores(images, texts))
+            return encoder.similarity.scores(images, texts), {}
+        if self.scorer.shortlist is None and len(images) * len(texts) <= pair_stream.HELD:
+            return matrix(self.scorer.scores(images, texts)), {}
+        stream = pair_stream.streamed(self.scorer)
+        return stream.scores(images, texts), of_shortlist(stream)
 
     def _certain(self) -> list[str]:
         """Of which recalls nothing can be learnt: no item of the gallery can stand behind the first K."""

@@ -39,12 +39,19 @@ class PairScorer:
 
     model: read anew for other features, and taken as it was for the last ones: make a new scorer when it has learned
     on. block: pictures and texts scored at once. calibration: what makes probabilities of its logits, if anything does.
+    shortlist: what whoever streams its scores asks the model of (``pair_stream.streamed``); None: all pairs.
     Features may lie on any device; what is returned lies on the CPU.
     Nothing is drawn.
     """
 
-    def __init__(self, model: PairModel, block: int = 128, calibration: PairCalibration | None = None) -> None:
-        self.model, self.calibration, self._block = model, calibration, block
+    def __init__(
+        self,
+        model: PairModel,
+        block: int = 128,
+        calibration: PairCalibration | None = None,
+        shortlist: int | None = None,
+    ) -> None:
+        self.model, self.calibration, self.shortlist, self._block = model, calibration, shortlist, block
         self._device = next(model.parameters()).device
         self._last: tuple[Tensor, Tensor, Tensor] | None = None
 

@@ -11,6 +11,7 @@ from litotes.metrics.checks import refuse_non_finite
 from litotes.metrics.cosine import distinct_rows
 from litotes.metrics.streaming import Scores, in_parts
 from litotes.models.pair_scores import PairScorer
+from litotes.models.pair_shortlist import ShortlistedLogits
 from litotes.models.scorer import MergedMean
 from litotes.models.variational import VariationalAdapter
 
@@ -63,3 +64,8 @@ class StreamedLogits:
             return torch.cat([logits(some, others).diagonal() for some, others in both])
 
         return Scores((len(images), len(texts)), rows, in_parts(of_pairs), place)
+
+
+def streamed(scorer: PairScorer) -> StreamedLogits | ShortlistedLogits:
+    """Scores of a scorer in blocks: of all pairs, or of its shortlist where it has one."""
+    return StreamedLogits(scorer) if scorer.shortlist is None else ShortlistedLogits(scorer.model, scorer.shortlist)

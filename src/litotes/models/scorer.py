@@ -102,10 +102,13 @@ class MergedMean:
         self.inner_bias = torch.cat(biases).to(like)
         self.bias = first.bias.to(like)
 
-    def logits(self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"]) -> Float[Tensor, "bi bt"]:
+    def logits(
+        self, image: Float[Tensor, "bi _"], text: Float[Tensor, "bt _"], *, paired: bool = False
+    ) -> Float[Tensor, "bi _"]:
         """As `VariationalAdapter.logits`, by the configured mean: float32 at least, also under autocast."""
         with full_precision(image):
-            vectors = similarity_vectors(image, text, self.config).to(next(self.trunks.parameters()).dtype)
+            vectors = similarity_vectors(image, text, self.config, paired=paired)
+            vectors = vectors.to(next(self.trunks.parameters()).dtype)
             hidden = [trunk(vectors) for trunk in self.trunks]
             if self.mixture is None and not self.apart:
                 units = functional.linear(at_least_float32(torch.cat(hidden, -1)), self.weight, self.inner_bias)
