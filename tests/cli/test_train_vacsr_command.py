@@ -155,6 +155,20 @@ def test_an_adapter_that_finds_less_than_the_cosine_is_told_with_what_it_had(pai
     assert worse_note({"b": {"suites": {}}, "a": {"suites": {}}}, trained) == ""
 
 
+def test_of_classes_the_share_that_is_put_right_decides_whether_less_is_found(pairs):
+    asked = settings("--train-data", str(pairs), "--backbone", "blocks", "--batch-size", "5", "--steps", "6")
+    data = load_data(asked)
+    trained = Trained(data, loop_of(asked, len(data.training)), PairMethod(), 451)
+
+    def note(before, after):
+        records = {name: {"suites": {"classification": {"acc1": x}}} for name, x in (("b", before), ("a", after))}
+        return worse_note(records, trained, "blocks")
+
+    assert note(0.5, 0.5) == note(0.5, 0.6) == ""
+    told = note(0.5, 0.4)
+    assert "6 steps on" in told and "SGD moves a new adapter slowly" in told and "begins at the cosine's order" in told
+
+
 def test_the_page_says_how_far_chance_could_reach(train, model, pairs, tmp_path, capsys):
     rows = [("00.png", 0, "a ball", "no ball", "positive"), ("01.png", 1, "a ball", "no ball", "negative")]
     titles = ("image_path", "correct_answer", "caption_0", "caption_1", "correct_answer_template")

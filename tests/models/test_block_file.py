@@ -89,7 +89,7 @@ def test_a_merged_adapter_is_in_the_weights_and_every_block_that_it_touched_is_k
     assert again.base == matcher.base
 
 
-def test_a_blocks_that_the_model_lacks_stop_before_an_adapter_is_merged(tmp_path):
+def test_blocks_that_the_model_lacks_are_refused_before_an_adapter_is_merged(tmp_path):
     matcher = base(tmp_path)
     add_lora(matcher.encoder, LoraSettings())
     before = matcher.fingerprint

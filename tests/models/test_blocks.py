@@ -84,12 +84,8 @@ def test_the_trained_parameters_of_vit_b_16_are_as_many_as_specified():
     vision, text, projection = VIT_B_32
     with torch.device("meta"):
         encoder = new_clip({**vision, "patch_size": 16}, text, projection, eos=49407, bos=49406)
-        own, adapter = OwnFeatures(encoder), VariationalAdapter(AdapterConfig(features=own_width(encoder)))
+        own, adapter = OwnFeatures(encoder), VariationalAdapter(AdapterConfig(features=512))
     assert (own.dimension, parameter_count(adapter)) == (512, 1_321_507)
     weights = dict(encoder.named_parameters())
     counted = sum(weights[name].numel() for name in train_blocks(encoder))
     assert counted == 2 * 7_087_872 + 3 * 3_152_384
-
-
-def own_width(encoder):
-    return OwnFeatures(encoder).dimension

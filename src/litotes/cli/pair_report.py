@@ -91,17 +91,21 @@ def rest_note(trained: Trained, settings: Settings) -> str:
     )
 
 
-def worse_note(records: Records, trained: Trained) -> str:
+def worse_note(records: Records, trained: Trained, backbone: str = "frozen") -> str:
     """What a reader must know of an adapter that finds less than the cosine; "" of any other."""
     before, after = (_found(record["suites"]) for record in records.values())
     if after >= before or trained.method.kind == "cosine":
         return ""
     data, loop = trained.data.training, trained.loop
+    slow = (
+        "SGD moves a new adapter slowly: --optimizer adamw, with a low --text-rate and --image-rate where blocks are "
+        "trained, learns in fewer steps. "
+    )
     return (
         f"It finds less than the cosine it is compared with. A new adapter knows nothing at first, and had "
         f"{total_steps(len(data), loop):,} steps on {len(data):,} captions: it needs thousands of captions and "
-        "hundreds of steps (--steps). With few, --method sigmoid --scorer cosine learns a probability and keeps the "
-        "cosine's order."
+        f"hundreds of steps (--steps). {slow if loop.optimizer == 'sgd' else ''}With few, --method sigmoid --scorer "
+        f"cosine learns a probability and {'keeps' if backbone == 'frozen' else 'begins at'} the cosine's order."
     )
 
 

@@ -117,7 +117,7 @@ def _run(settings: Settings, screen: Console) -> None:
         page.with_suffix(".json"), {BEFORE: before | left_out, settings.method: after | left_out | {"kept": kept}},
         {BEFORE: said_before, settings.method: said_after}, _roots(settings, suites),
     )  # fmt: skip
-    notes += filter(None, [worse_note(records, trained)])
+    notes += filter(None, [worse_note(records, trained, settings.backbone)])
     write_page(page, records, answers, notes, trained._replace(groups=groups), settings)
     show(records, answers.compared, notes, screen)
     for what, where_to in (("adapter", settings.output / FOLDER), ("report", page)):

@@ -20,8 +20,7 @@ _ABOVE_ZERO = ("lr", "gumbel_temperature", "text_rate", "image_rate", "layer_dec
 _FACTORS = ("text_rate", "image_rate", "layer_decay", "crop", "crop_area", "flip", "touched", "token_chance")
 """Shares and factors, none above 1."""
 _FULL_ALONE = (
-    "dimension", "preparation", "layer_decay", "frozen_epochs", "ramp",
-    "crop", "touched", "token_chance", "token_part",
+    "dimension", "preparation", "layer_decay", "frozen_epochs", "ramp", "crop", "touched", "token_chance", "token_part",
 )  # fmt: skip
 _TRAINED = ("text_rate", "image_rate", "flip", "adapter_wd")
 """What both kinds of trained backbones know."""
@@ -81,7 +80,7 @@ class Settings:
         deterministic
     backbone: "frozen": pictures and captions are encoded once, and the scorer alone is trained; "full": both towers
         are trained with it, by the paper's recipe for retrieval, all tokens pooled into one space; "blocks": some
-        blocks of each tower are, by its recipe for classes, below CLIP's own features
+        blocks of each tower are, below CLIP's own features, by its recipe for classes
     sigmoid_reduction: of the sigmoid loss: over "per_image" or "mean" of all pairs
     repeats: what InfoNCE does with further right captions of a picture in its batch
 
@@ -109,9 +108,8 @@ class Settings:
     dimension: of the features that the tokens are pooled into
     preparation: of pictures: "pcmepp", as in PCME++: the whole picture squashed to a square, ImageNet's mean and
         deviation; or "model", the model's own
-    text_rate: learning rate of the text tower, as a share of --lr; heads and scorer have --lr itself. By default 0.1,
-        with --backbone blocks 1
-    image_rate: the same of the picture tower; by default 0.01, with --backbone blocks 1
+    text_rate: learning rate of the text tower, as a share of --lr, which is the scorer's; by default 0.1, with blocks 1
+    image_rate: the same of the picture tower; by default 0.01, with blocks 1
     layer_decay: factor on that rate for each block, counted from the top
     frozen_epochs: passes, from the first, in which the picture tower rests
     ramp: raise the loss step by step to its full weight in the pass in which the picture tower wakes; by default true
