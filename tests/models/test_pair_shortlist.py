@@ -129,3 +129,13 @@ def test_bad_input_is_refused():
     broken[2, 3] = float("nan")
     with pytest.raises(UserError):
         ShortlistedLogits(model, 1).scores(broken, features(3, 1))
+
+
+def test_the_pairs_that_are_scored_are_told_those_of_the_sample_too():
+    told = []
+    stream = ShortlistedLogits(new_pair_model("cosine", CONFIG), 1, 2, lambda done, total: told.append((done, total)))
+    stream.scores(features(4, 0), features(6, 1))
+    assert stream.recall is not None
+    total = stream.recall.listed + 2 * 6 + 2 * 4
+    assert [done for done, _ in told] == [stream.recall.listed + n for n in (0, 6, 12, 16, 20)]
+    assert {end for _, end in told} == {total}

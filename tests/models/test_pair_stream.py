@@ -71,3 +71,15 @@ def test_no_pictures_or_numbers_that_are_none_are_refused():
         broken.model.log_scale.fill_(float("inf"))
     with pytest.raises(UserError, match=r"NaN|finite"):
         StreamedLogits(broken).scores(features(3, 0), features(2, 1)).rows(0, 3)
+
+
+def test_the_pairs_that_are_scored_are_told_as_they_go_by():
+    told = []
+    scorer = PairScorer(new_pair_model("cosine", CONFIG), progress=lambda done, total: told.append((done, total)))
+    images = features(6, 0)
+    images[5] = images[0].clone()
+    scores = StreamedLogits(scorer, block=2).scores(images, features(3, 1))
+    scores.rows(0, 4)
+    assert told == [(4, 18), (6, 18), (10, 18), (12, 18)]
+    scores.rows(4, 6)
+    assert told[-1] == (18, 18)

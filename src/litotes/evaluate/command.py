@@ -38,7 +38,7 @@ from litotes.models.matcher import Matcher
 from litotes.models.pair_adapter import BACKBONE, load_pair_adapter, read_pair_adapter
 from litotes.models.pair_backbone_file import read_pair_backbone
 from litotes.models.pair_calibration import load_calibration
-from litotes.models.pair_scores import PairScorer
+from litotes.models.pair_scores import PairScorer, Told
 from litotes.places import require_file_place, require_folder_place
 
 
@@ -81,7 +81,7 @@ def measure(
     _require_one_prompt(config, suites)
     matcher = _matcher(config, config.adapter)
     own = matcher.preprocess
-    extra, scored = _by_pairs(config, matcher)
+    extra, scored = _by_pairs(config, matcher, partial(progress, "pairs"))
     ways = [way.square for way in dict.fromkeys((own, matcher.preprocess))]
     if screening.look(AllOf(ways), config.workers, progress):
         suites = read()
@@ -102,7 +102,7 @@ def measure(
 
 
 def _by_pairs(
-    config: EvaluateConfig, matcher: Matcher | MaskedMatcher
+    config: EvaluateConfig, matcher: Matcher | MaskedMatcher, progress: Told
 ) -> tuple[dict[str, Any], Callable[[Sequence[Suite]], list[Suite]]]:
     """What the record says of the adapter of pairs, and how suites come to be scored by it; nothing without one."""
     if config.pair_adapter is None or isinstance(matcher, MaskedMatcher):  # never both
@@ -117,7 +117,8 @@ def _by_pairs(
     if side.backbone_sha256:
         told["pair_backbone"] = record_of(read_pair_backbone(config.pair_adapter / BACKBONE))
     calibration = load_calibration(config.pair_adapter, side.weights_sha256)
-    return told, partial(scored_by, scorer=PairScorer(model, calibration=calibration, shortlist=config.shortlist))
+    scorer = PairScorer(model, calibration=calibration, shortlist=config.shortlist, progress=progress)
+    return told, partial(scored_by, scorer=scorer)
 
 
 def _measured(

@@ -21,6 +21,14 @@ SIGMA, TOTAL, DOUBT = "sigma", "total_variance", "one_minus_p"
 _AT_ONCE = 256
 _BLOCK = 32
 
+Told = Callable[[int, int], None]
+"""Called with how many pairs are scored so far, and how many there are."""
+
+
+def untold(done: int, total: int) -> None:
+    """Tells nobody."""
+
+
 LeftOut = Callable[[np.ndarray, np.ndarray], Bool[np.ndarray, "p t"]]
 """Which pairs of these pictures and these texts, given by their places, are not asked for."""
 
@@ -39,7 +47,8 @@ class PairScorer:
 
     model: read anew for other features, and taken as it was for the last ones: make a new scorer when it has learned
     on. block: pictures and texts scored at once. calibration: what makes probabilities of its logits, if anything does.
-    shortlist: what whoever streams its scores asks the model of (``pair_stream.streamed``); None: all pairs.
+    shortlist, progress: of whoever streams its scores (``pair_stream.streamed``): how many items of a search the model
+    is asked of, None for all, and what is called with the pairs that are scored so far, and in all.
     Features may lie on any device; what is returned lies on the CPU.
     Nothing is drawn.
     """
@@ -50,8 +59,10 @@ class PairScorer:
         block: int = 128,
         calibration: PairCalibration | None = None,
         shortlist: int | None = None,
+        progress: Told = untold,
     ) -> None:
-        self.model, self.calibration, self.shortlist, self._block = model, calibration, shortlist, block
+        self.model, self.calibration, self.shortlist, self.progress = model, calibration, shortlist, progress
+        self._block = block
         self._device = next(model.parameters()).device
         self._last: tuple[Tensor, Tensor, Tensor] | None = None
 
@@ -90,7 +101,7 @@ class PairScorer:
     @torch.no_grad()
     def highest(
         self, images: Float[Tensor, "ni d"], texts: Float[Tensor, "nt d"], most: int, left_out: LeftOut,
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        progress: Told = untold,
     ) -> HighestPairs:  # fmt: skip
         """The ``most`` pairs of highest logit among all that are not left out; fewer where there are no more.
 

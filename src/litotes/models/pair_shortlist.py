@@ -11,6 +11,7 @@ from litotes.metrics.checks import refuse_non_finite
 from litotes.metrics.cosine import distinct_rows, products, unit
 from litotes.metrics.streaming import Scores, best, in_parts
 from litotes.models.pair_adapter import PairModel
+from litotes.models.pair_scores import Told, untold
 from litotes.models.scorer import MergedMean
 from litotes.models.variational import VariationalAdapter
 
@@ -46,14 +47,15 @@ class ShortlistedLogits:
     was called; deeper ranks are those of the cosine.
 
     It holds some 12 bytes for each pair of the list, and a block. Equal pictures have equal scores bit by bit, and so
-    have equal texts. Errors: a shortlist or a sample below 1. Source: reranking; VACSR (arXiv 2605.30968) scores all.
+    have equal texts. progress: called with the pairs that the model has scored, and those that it will, the sample's
+    among them. Errors: a shortlist or a sample below 1. Source: reranking; VACSR (arXiv 2605.30968) scores all.
     """
 
-    def __init__(self, model: PairModel, shortlist: int, sample: int = SAMPLED) -> None:
+    def __init__(self, model: PairModel, shortlist: int, sample: int = SAMPLED, progress: Told = untold) -> None:
         for name, number in (("shortlist", shortlist), ("sample", sample)):
             if number < 1:
                 raise UserError(got=f"{name} = {number}", expected="a whole number from 1 on", do=f"correct {name}")
-        self._model, self._shortlist, self._sample = model, shortlist, sample
+        self._model, self._shortlist, self._sample, self._progress = model, shortlist, sample, progress
         self._device = next(model.parameters()).device
         self.recall: Recall | None = None
 
@@ -70,8 +72,10 @@ class ShortlistedLogits:
         (pictures, place), (captions, place_of_text) = (distinct_rows(part.cpu()) for part in (images, texts))
         units = unit(pictures.float(), "image embeddings"), unit(captions.float(), "text embeddings")
         listed = _shortlist(*units, self._shortlist, -(-self._shortlist * len(texts) // len(images)))
-        logits = self._logits(pictures, captions, listed)
-        self.recall = self._recall(pictures, captions, listed)
+        sampled = sum(min(self._sample, n) * other for n, other in _both_ways(len(pictures), len(captions)).values())
+        told = _Counted(self._progress, len(listed) + sampled)
+        logits = self._logits(pictures, captions, listed, told)
+        self.recall = self._recall(pictures, captions, listed, told)
         below, width = logits.min() - _BELOW, len(captions)
         begin = torch.searchsorted(listed, torch.arange(len(pictures) + 1) * width)
 
@@ -90,7 +94,7 @@ class ShortlistedLogits:
 
         return Scores((len(images), len(texts)), rows, in_parts(of_pairs), place)
 
-    def _logits(self, pictures: Tensor, captions: Tensor, pairs: Tensor) -> Float[Tensor, " pairs"]:
+    def _logits(self, pictures: Tensor, captions: Tensor, pairs: Tensor, told: "_Counted") -> Float[Tensor, " pairs"]:
         """Of pairs of different pictures and captions, given as picture x captions + caption."""
         model = MergedMean(self._model) if isinstance(self._model, VariationalAdapter) else self._model
         parts = []
@@ -98,25 +102,41 @@ class ShortlistedLogits:
             both = pictures[part // len(captions)], captions[part % len(captions)]
             found = model.logits(*(features.to(self._device) for features in both), paired=True)
             parts.append(found.squeeze(1).float().cpu())
+            told.add(len(part))
         logits = torch.cat(parts)
         refuse_non_finite(logits)
         return logits
 
-    def _recall(self, pictures: Tensor, captions: Tensor, listed: Tensor) -> Recall:
+    def _recall(self, pictures: Tensor, captions: Tensor, listed: Tensor, told: "_Counted") -> Recall:
         """By some searches each way, scored against the whole gallery."""
         generator = torch.Generator().manual_seed(0)
-        sizes = {"i2t": (len(pictures), len(captions)), "t2i": (len(captions), len(pictures))}
         sampled, share = {}, {}
-        for way, (queries, gallery) in sizes.items():
+        for way, (queries, gallery) in _both_ways(len(pictures), len(captions)).items():
             drawn = torch.randperm(queries, generator=generator)[: self._sample]
             held = 0.0
             for query in drawn.tolist():
                 item = torch.arange(gallery)
                 pairs = query * gallery + item if way == "i2t" else item * queries + query
-                first = self._logits(pictures, captions, pairs).topk(min(BEST, gallery)).indices
+                first = self._logits(pictures, captions, pairs, told).topk(min(BEST, gallery)).indices
                 held += _among(listed, pairs[first])[1].double().mean().item()
             sampled[way], share[way] = len(drawn), held / len(drawn)
         return Recall(len(listed), len(pictures) * len(captions), BEST, sampled, share)
+
+
+class _Counted:
+    """Counts what is done, and tells it."""
+
+    def __init__(self, progress: Told, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def add(self, count: int) -> None:
+        self._done += count
+        self._progress(self._done, self._total)
+
+
+def _both_ways(pictures: int, captions: int) -> dict[str, tuple[int, int]]:
+    """Queries and gallery, by way."""
+    return {"i2t": (pictures, captions), "t2i": (captions, pictures)}
 
 
 def _shortlist(

@@ -51,10 +51,15 @@ class StreamedLogits:
 
         def rows(start: int, stop: int) -> Tensor:
             wanted, at = place[start:stop].unique(return_inverse=True)
-            found = torch.cat([
-                torch.cat([logits(some, others) for others in captions.split(self._block)], dim=1)
-                for some in pictures[wanted].split(self._block)
-            ])  # fmt: skip
+            found, done = torch.empty(len(wanted), len(captions)), 0
+            for top in range(0, len(wanted), self._block):
+                some = pictures[wanted[top : top + self._block]]
+                for left in range(0, len(captions), self._block):
+                    others = captions[left : left + self._block]
+                    found[top : top + self._block, left : left + self._block] = logits(some, others)
+                    done += len(some) * len(others)
+                    told = (stop - start) * len(texts) * done // found.numel()
+                    self._scorer.progress(start * len(texts) + told, len(images) * len(texts))
             refuse_non_finite(found)
             return found[at][:, place_of_text]
 
@@ -68,4 +73,6 @@ class StreamedLogits:
 
 def streamed(scorer: PairScorer) -> StreamedLogits | ShortlistedLogits:
     """Scores of a scorer in blocks: of all pairs, or of its shortlist where it has one."""
-    return StreamedLogits(scorer) if scorer.shortlist is None else ShortlistedLogits(scorer.model, scorer.shortlist)
+    if scorer.shortlist is None:
+        return StreamedLogits(scorer)
+    return ShortlistedLogits(scorer.model, scorer.shortlist, progress=scorer.progress)
