@@ -345,3 +345,13 @@ def test_a_note_is_told_once_and_other_warnings_as_ever(monkeypatch, capsys):
         assert cli.main(["evaluate"]) == 0
     assert [str(one.message) for one in caught] == ["something else"]
     assert capsys.readouterr().err == "note: clipped\n"
+
+
+def test_a_reader_who_has_enough_ends_the_command_without_a_word():
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "litotes", "evaluate", "--help"], stdout=closed, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (141, b"")

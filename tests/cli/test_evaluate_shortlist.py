@@ -38,7 +38,9 @@ def test_the_result_tells_of_the_list_and_is_not_taken_for_that_of_all_pairs(giv
     capsys.readouterr()
     for other in ({}, {"shortlist": 4}):
         assert litotes("evaluate", **asked, **other) == 2
-        assert "not of this run" in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert "not of this run" in told
+        assert "--shortlist" in told
     assert out.read_bytes() == written
 
 
@@ -50,6 +52,7 @@ def test_the_result_tells_of_the_list_and_is_not_taken_for_that_of_all_pairs(giv
         ({"shortlist": 0}, "--shortlist 0 for recall at 2"),
         ({"shortlist": "nan"}, "--shortlist"),
         ({"retrieval": None, "classification": "retrieval"}, "--shortlist with --classification"),
+        ({"retrieval": None, "choice": "retrieval"}, "--shortlist with --choice"),
     ],
 )
 def test_a_list_that_makes_no_sense_is_refused(given, tmp_path, capsys, changed, told):

@@ -84,12 +84,16 @@ def test_a_shortlist_of_all_pairs_gives_what_all_pairs_give_and_a_short_one_says
     found = whole.run(encoder())
     notes, listed = found.pop("notes"), found.pop("shortlist")
     assert found == before
-    assert "the adapter scored 42 of 42 pairs" in notes[0]
-    assert "uncertainties are not asked: they need the scores of all pairs, not of a shortlist" in notes
+    assert notes == [
+        "the shortlist holds all pairs, so that nothing is lost by it",
+        "uncertainties are not asked with --shortlist: they need the scores of all pairs",
+    ]
     assert listed["share"] == {"i2t": 1.0, "t2i": 1.0}
     (short,) = scored_by(asked, PairScorer(model, shortlist=1))
-    listed = short.run(encoder())["shortlist"]
+    result = short.run(encoder())
+    listed = result["shortlist"]
     assert listed["listed"] < 42
+    assert result["notes"][0].startswith(f"the adapter scored {listed['listed']} of 42 pairs, those of highest cosine")
     assert listed["share"]["i2t"] < 1
 
 
@@ -227,7 +231,7 @@ def test_all_judges_of_coco_are_asked_by_the_models_logits(tmp_path):
     listing = PairScorer(chosen.model, shortlist=10)
     (suite,) = scored_by([JudgedRetrieval("coco", pictures, images, texts, captions, judgements, ks=(1, 2))], listing)
     listed = suite.run(coder)
-    assert "the adapter scored 200 of 200 pairs" in "; ".join(listed["notes"])
+    assert "the shortlist holds all pairs, so that nothing is lost by it" in listed["notes"]
     assert "similarities" not in listed["doubt"]
     for key in ("coco_5k", "coco_1k", "cxc", "eccv"):
         assert listed[key] == found[key]

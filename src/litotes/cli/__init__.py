@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import io
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -58,24 +59,22 @@ COMMANDS = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, or 2 after a message for a user's mistake."""
+    """Run a command and return its exit code: 0, or 2 after a message for a user's mistake.
+
+    141, without a word, where whoever read the output has closed it, as ``head`` does.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that lacks a character shows another one in its place; no run ends for that.
             stream.reconfigure(errors="replace")
-    if not words or words[0] in _HELP:
-        print(overview())
-        return 0
-    if _is_group(words[0]) and words[1:] and words[1] in _HELP:
-        print(overview(words[0]))
-        return 0
-    if words[0] == "--version":
-        print(f"litotes {litotes.__version__}")
-        return 0
     try:
         with _notes_told():
             _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _say_no_more()
+        return 141
     except (UserError, OSError) as error:
         problem = error if isinstance(error, UserError) else _as_user_error(error)
         print(f"litotes {_called(words)}: this cannot be done as asked.\n{problem}", file=sys.stderr)
@@ -113,7 +112,21 @@ def _called(words: list[str]) -> str:
     return pair if pair in COMMANDS else words[0]
 
 
+def _say_no_more() -> None:
+    """Let what is still to be written to the standard output go nowhere, so that Python's end does not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _run(words: list[str]) -> None:
+    if not words or words[0] in _HELP:
+        print(overview())
+        return
+    if _is_group(words[0]) and words[1:] and words[1] in _HELP:
+        print(overview(words[0]))
+        return
+    if words[0] == "--version":
+        print(f"litotes {litotes.__version__}")
+        return
     name, rest = split_command(words)
     module = importlib.import_module(COMMANDS[name].module)
     if any(word in _HELP for word in rest):

@@ -39,6 +39,7 @@ _TRAINED_WITH = {
     "frozen": "on the features of the frozen model", "full": "trained with the backbone",
     "blocks": "trained with some blocks of the backbone",
 }  # fmt: skip
+_SCORER = {"frozen": "What is trained", "full": "The scorer", "blocks": "The scorer"}
 _DOUBTS = {
     "sigma": "σ", "total_variance": "total variance", "one_minus_p": "1 − p", "one_minus_cosine": "1 − cosine"
 }  # fmt: skip
@@ -162,7 +163,7 @@ def _facts(after: Mapping[str, Any], trained: Trained, settings: Settings) -> li
     return [
         ("Method", f"{method.method} on {_IN_WORDS[method.kind]}, "
                    + _TRAINED_WITH[settings.backbone]),
-        ("What is trained", f"{parameters:,} weights{_other_than_default(method.adapter, AdapterConfig())}"),
+        (_SCORER[settings.backbone], f"{parameters:,} weights{_other_than_default(method.adapter, AdapterConfig())}"),
         *_backbone(trained, settings),
         *([("Loss", _loss(method.vacsr))] if method.method == "vacsr" else []),
         ("Steps", f"{steps:,}, {steps * min(loop.batch_size, len(data.training)) / len(data.training):.3g} passes over "

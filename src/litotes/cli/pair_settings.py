@@ -157,10 +157,12 @@ def _refuse_without_effect(settings: Settings, kind: Kind) -> None:
         ),
     )
     for unused, names, what in groups:
-        given = [flag(name) for name in names if getattr(settings, name) != getattr(Settings, name)]
+        given = [name for name in names if getattr(settings, name) != getattr(Settings, name)]
         if unused and given:
+            knowing = [f"--backbone {one}" for one, unknown in UNKNOWN_TO.items() if not {*given} & {*unknown}]
+            other = " or ".join(knowing) if names is UNKNOWN_TO[settings.backbone] and knowing else ""
             raise UserError(
-                got=f"{', '.join(given)} with {what}",
+                got=f"{', '.join(map(flag, given))} with {what}",
                 expected="options that change something",
-                do="leave them out, or choose another --backbone, --method or --scorer",
+                do=f"leave them out, or choose {other or 'another --backbone, --method or --scorer'}",
             )

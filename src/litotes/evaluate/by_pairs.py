@@ -37,7 +37,7 @@ def scored_by(suites: Sequence[Suite], scorer: PairScorer) -> list[Suite]:
         pairs = len(suite.pictures) * len(suite.captions)
         told = ""
         if scorer.shortlist is not None:
-            told = "uncertainties are not asked: they need the scores of all pairs, not of a shortlist"
+            told = "uncertainties are not asked with --shortlist: they need the scores of all pairs"
         elif pairs > pair_stream.HELD:
             told = f"uncertainties are not asked: the scores of {pairs:,} pairs are too many to hold"
         if told:

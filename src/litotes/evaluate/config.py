@@ -13,6 +13,8 @@ NAMED = ("flickr30k", "flickr30k_31k", "urban1k", "sharegpt4v_1k")
 USUAL_KS = (1, 5, 10)
 """Ranks at which recall is counted where no others are asked for."""
 
+_OPTIONS = {"mcq": "--choice", "retrieval_neg": "--negated-retrieval"}
+"""Suites whose option is not called as they are."""
 _SHORTLISTED = {"retrieval", "retrieval_neg", "coco", *NAMED}
 _BY_PAIRS = ("mcq", "retrieval", "retrieval_neg", "coco", "classification", *NAMED)
 """Suites that an adapter of pairs can score."""
@@ -40,9 +42,9 @@ class EvaluateConfig:
     pair_adapter: folder of an adapter of pairs, as ``litotes train vacsr`` writes it, for this model with this adapter
         (without --adapter where it has a backbone of its own): retrieval, multiple choice and classification by its
         logit in place of the cosine, with what its uncertainty knows; none by default.
-    shortlist: with --pair-adapter, ask it of pairs of high cosine alone, for retrieval: of so many pictures of a
-        caption, and of as many captions of a picture times the captions a picture; more than the largest K. The result
-        tells how much of the exact best 10 the list holds. By default all pairs, COCO's 125 million for one.
+    shortlist: with --pair-adapter, score in retrieval only the pairs of highest cosine: for each caption so many
+        pictures, for each picture as many captions (times five, where a picture has five). More than the largest K. The
+        result tells how much of the exact best 10 that holds. By default all pairs, COCO's 125 million for one.
     adapted_only: with an adapter, leave out the base, which is measured beside it otherwise; half the time.
     masked: of a SmartCLIP, mask each picture for each text by the model's mask network, as its training does and its
         published evaluations do not; off by default.
@@ -188,7 +190,7 @@ class EvaluateConfig:
             return
         if not _SHORTLISTED & set(self.files):
             raise UserError(
-                got=f"--shortlist with {', '.join(flag(name) for name in self.files)}",
+                got=f"--shortlist with {', '.join(_OPTIONS.get(name, flag(name)) for name in self.files)}",
                 expected="retrieval, whose searches have more items than can be scored soon",
                 do="leave out --shortlist, or add --retrieval or --coco",
             )

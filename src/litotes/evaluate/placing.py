@@ -55,7 +55,8 @@ def require_free(config: EvaluateConfig, path: Path, run: Run) -> None:
     if there and not config.overwrite and not same:
         raise UserError(
             got=f"--output {path}: {there[0]} is there, not of this run",
-            expected="a name that is free, or the result of the same models on the same questions",
+            expected="a name that is free, or the result of the same models on the same questions, in the same way "
+            "(--ks, --shortlist)",
             do="name another file as --output, or add --overwrite to replace it",
         )
 

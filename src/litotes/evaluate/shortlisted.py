@@ -12,9 +12,13 @@ def of_shortlist(stream: StreamedLogits | ShortlistedLogits) -> Result:
         return {}
     i2t, t2i = (f"{100 * found.share[way]:.1f} %" for way in ("i2t", "t2i"))
     told = (
-        f"the adapter scored {found.listed:,} of {found.pairs:,} pairs, those of highest cosine; all others stand "
-        f"behind them. Of the {found.best} best captions of a picture among all the list holds {i2t} (mean of "
-        f"{found.sampled['i2t']} pictures), of the {found.best} best pictures of a caption {t2i} (of "
-        f"{found.sampled['t2i']} captions)"
+        "the shortlist holds all pairs, so that nothing is lost by it"
+        if found.listed == found.pairs
+        else (
+            f"the adapter scored {found.listed:,} of {found.pairs:,} pairs, those of highest cosine; all others stand "
+            f"behind them. Of the {found.best} best captions of a picture among all the list holds {i2t} (mean of "
+            f"{found.sampled['i2t']} pictures), of the {found.best} best pictures of a caption {t2i} (of "
+            f"{found.sampled['t2i']} captions)"
+        )
     )
     return {"shortlist": found._asdict(), "notes": [told]}

@@ -85,7 +85,7 @@ def fit_scaling(logits: Float[Tensor, " n"], right: Bool[Tensor, " n"], *, offse
         raise UserError(
             got="logits of which the higher are not more often right",
             expected="a model that ranks better than chance on these pairs",
-            do="look at the outcomes (are right and wrong swapped?) and at the model",
+            do="train the model further; see that right and wrong are not swapped",
         )
     return Scaling(size / slope, rest[0] if offset else 0.0)
 

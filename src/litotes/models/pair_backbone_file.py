@@ -128,7 +128,7 @@ def read_pair_backbone(folder: Path) -> PairBackboneRecord:
     if missing:
         raise UserError(
             got=f"{folder} without {' and '.join(missing)}",
-            expected="a folder as save_pair_backbone writes it",
+            expected="a folder as litotes train vacsr writes it",
             do="check the path",
         )
     path = folder / SIDE_FILE
@@ -138,7 +138,7 @@ def read_pair_backbone(folder: Path) -> PairBackboneRecord:
         return PairBackboneRecord(**values)
     except (ValueError, TypeError, AttributeError) as error:
         raise UserError(
-            got=f"{path}: {error}", expected="the side file as save_pair_backbone writes it", do="copy it again"
+            got=f"{path}: {error}", expected="the side file as litotes train vacsr writes it", do="copy it again"
         ) from error
 
 
