@@ -41,6 +41,14 @@ class HighestPairs(NamedTuple):
     logits: Float[Tensor, " n"]
 
 
+def require_some(images: Tensor, texts: Tensor) -> None:
+    """Refuse scores without a picture or without a text."""
+    if not (len(images) and len(texts)):
+        raise UserError(
+            got=f"{len(images)} pictures and {len(texts)} texts", expected="at least one of each", do="give some"
+        )
+
+
 @final
 class PairScorer:
     """Scores of all pairs of pictures and texts, and the doubts of chosen pairs.
@@ -75,10 +83,7 @@ class PairScorer:
         """
         if self._last and torch.equal(images, self._last[0]) and torch.equal(texts, self._last[1]):
             return self._last[2]
-        if not (len(images) and len(texts)):
-            raise UserError(
-                got=f"{len(images)} pictures and {len(texts)} texts", expected="at least one of each", do="give some"
-            )
+        require_some(images, texts)
         (some_images, image_at), (some_texts, text_at) = (
             torch.unique(features.cpu(), dim=0, return_inverse=True) for features in (images, texts)
         )

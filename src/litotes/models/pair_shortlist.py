@@ -11,7 +11,7 @@ from litotes.metrics.checks import refuse_non_finite
 from litotes.metrics.cosine import distinct_rows, products, unit
 from litotes.metrics.streaming import Scores, best, in_parts
 from litotes.models.pair_adapter import PairModel
-from litotes.models.pair_scores import Told, untold
+from litotes.models.pair_scores import Told, require_some, untold
 from litotes.models.scorer import MergedMean
 from litotes.models.variational import VariationalAdapter
 
@@ -65,10 +65,7 @@ class ShortlistedLogits:
 
         Errors: no image or no text; features or logits that are not finite.
         """
-        if not (len(images) and len(texts)):
-            raise UserError(
-                got=f"{len(images)} pictures and {len(texts)} texts", expected="at least one of each", do="give some"
-            )
+        require_some(images, texts)
         (pictures, place), (captions, place_of_text) = (distinct_rows(part.cpu()) for part in (images, texts))
         units = unit(pictures.float(), "image embeddings"), unit(captions.float(), "text embeddings")
         listed = _shortlist(*units, self._shortlist, -(-self._shortlist * len(texts) // len(images)))

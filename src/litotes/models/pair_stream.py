@@ -6,11 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from litotes.errors import UserError
 from litotes.metrics.checks import refuse_non_finite
 from litotes.metrics.cosine import distinct_rows
 from litotes.metrics.streaming import Scores, in_parts
-from litotes.models.pair_scores import PairScorer
+from litotes.models.pair_scores import PairScorer, require_some
 from litotes.models.pair_shortlist import ShortlistedLogits
 from litotes.models.scorer import MergedMean
 from litotes.models.variational import VariationalAdapter
@@ -36,10 +35,7 @@ class StreamedLogits:
     @torch.no_grad()
     def scores(self, images: Float[Tensor, "ni d"], texts: Float[Tensor, "nt d"]) -> Scores:
         """Logits of all pairs, higher is better, float32 on the CPU. Errors: no image or no text; logits not finite."""
-        if not (len(images) and len(texts)):
-            raise UserError(
-                got=f"{len(images)} pictures and {len(texts)} texts", expected="at least one of each", do="give some"
-            )
+        require_some(images, texts)
         model = self._scorer.model
         device = next(model.parameters()).device
         path = MergedMean(model) if isinstance(model, VariationalAdapter) else model
